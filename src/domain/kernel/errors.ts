@@ -1,0 +1,98 @@
+/** What a failure means to whoever asked, whatever the technology: gRPC status and exit code follow from it. */
+export type ErrorKind =
+  | 'invalid'
+  | 'not_found'
+  | 'conflict'
+  | 'denied'
+  | 'unavailable'
+  | 'exhausted'
+  | 'unimplemented'
+  | 'internal';
+
+interface CodeFacts {
+  readonly kind: ErrorKind;
+  /** Whether the same call can succeed later without anybody's help. */
+  readonly retry: boolean;
+  /** For people: what to do. */
+  readonly remedy: string;
+}
+
+/** Every failure that leaves a port or a use case, as `capability.reason`. What follows from a code hangs on the code alone. */
+export const errorCodes = {
+  'agent.already_started': { kind: 'conflict', retry: false, remedy: 'start an agent once' },
+  'agent.duplicate_subsystem': { kind: 'conflict', retry: false, remedy: 'register each subsystem once' },
+  'agent.start_failed': { kind: 'internal', retry: false, remedy: 'mend the cause that is named and start again' },
+  'agent.data_dir_locked': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'stop the daemon that uses this data directory, or name another with --data-dir',
+  },
+  'admin.unreachable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'start `holdfast dev`, or name its data directory with --data-dir',
+  },
+  'config.invalid': { kind: 'invalid', retry: false, remedy: 'mend the configuration at the place that is named' },
+  'dataplane.addon_missing': { kind: 'internal', retry: false, remedy: 'run `npm run build`' },
+  'identity.malformed': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'put the file back from a copy; remove it only if this node may become a new one',
+  },
+  'identity.invalid_name': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'use a DNS-1123 label: 1 to 63 characters of a-z, 0-9 and -, not at either end',
+  },
+  'log.changed': { kind: 'conflict', retry: false, remedy: 'take a snapshot: this is another log than the cursor names' },
+  'log.compacted': { kind: 'conflict', retry: false, remedy: 'take a snapshot and watch from its cursor' },
+  'log.corrupt': {
+    kind: 'internal',
+    retry: false,
+    remedy: 'run `holdfast restore`, which puts the newest intact copy in place',
+  },
+  'log.newer_schema': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'run the newer version that wrote this file, or another data directory',
+  },
+  'log.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
+  'log.closed': { kind: 'unavailable', retry: true, remedy: 'try again when the log is open' },
+  'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },
+  'resource.conflict': { kind: 'conflict', retry: true, remedy: 'look at what changed meanwhile and try again' },
+  'resource.invalid': { kind: 'invalid', retry: false, remedy: 'mend the manifest at the places that are named' },
+  'resource.not_found': { kind: 'not_found', retry: false, remedy: 'list what there is with `holdfast get`' },
+  'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
+  'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
+} as const satisfies Record<string, CodeFacts>;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+export type ErrorFacts = Readonly<Record<string, string>>;
+
+export class AgentError extends Error {
+  readonly code: ErrorCode;
+  readonly facts: ErrorFacts;
+
+  constructor(code: ErrorCode, facts: ErrorFacts = {}, options?: { cause: unknown }) {
+    super(describe(code, facts), options);
+    this.name = 'AgentError';
+    this.code = code;
+    this.facts = facts;
+  }
+
+  get kind(): ErrorKind {
+    return errorCodes[this.code].kind;
+  }
+
+  get remedy(): string {
+    return errorCodes[this.code].remedy;
+  }
+}
+
+/** `problem` is the sentence; other facts follow as `name=value`. */
+function describe(code: ErrorCode, { problem, ...rest }: ErrorFacts): string {
+  const details = Object.entries(rest).map(([name, value]) => `${name}=${value}`);
+  return [`${code}:`, ...(problem === undefined ? [] : [problem]), ...details].join(' ');
+}

@@ -1,0 +1,84 @@
+import type { L4Listener, ListenerId } from '../../domain/dataplane/model.js';
+import type { IpAddress } from '../../domain/kernel/network.js';
+import type { CallOptions } from '../call-options.js';
+
+/** A listener with the port that it is to be bound to; 0 asks the kernel for a free one. */
+export interface ListenerSpec extends Omit<L4Listener, 'port'> {
+  readonly listenPort: number;
+}
+
+export interface TableDelta {
+  readonly upsert: readonly ListenerSpec[];
+  readonly remove: readonly ListenerId[];
+}
+
+export type BindFailure = 'address_in_use' | 'permission_denied' | 'address_unavailable' | 'fd_limit' | 'other';
+
+/** How an upserted listener came out. A listener that failed has no socket; its running connections go on. */
+export type ListenResult =
+  | { readonly id: ListenerId; readonly listening: true; readonly port: number }
+  | { readonly id: ListenerId; readonly listening: false; readonly reason: BindFailure; readonly detail: string };
+
+/** Counters since the listener was first applied; they never go down. */
+export interface ListenerStats {
+  readonly id: ListenerId;
+  readonly active: number;
+  /** Accepted connections by how they ended. Their sum and `active` make the accepted ones. */
+  readonly completed: number;
+  /** No endpoint could be reached. */
+  readonly failed: number;
+  /** There was no endpoint at all. */
+  readonly refused: number;
+  /** Ended by a reset or an error of either side. */
+  readonly reset: number;
+  /** Closed because a drain reached its deadline. */
+  readonly drained: number;
+  /** From clients to endpoints, and back. */
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** Dials that failed and were followed by another endpoint or by giving up. */
+  readonly dialFailures: number;
+  readonly endpoints: readonly EndpointStats[];
+}
+
+export interface EndpointStats {
+  readonly address: IpAddress;
+  readonly port: number;
+  readonly active: number;
+  readonly total: number;
+  readonly draining: boolean;
+}
+
+export interface DataPlaneInfo {
+  readonly threads: number;
+  /** How many sockets may listen, and how many do. */
+  readonly listenerBudget: number;
+  readonly listeners: number;
+}
+
+export type DataPlaneEvent =
+  /** The last connection of a withdrawn endpoint is gone; `closed` of them were cut at the deadline. */
+  | { readonly type: 'drained'; readonly id: ListenerId; readonly endpoint: string; readonly closed: number }
+  /** Accepting pauses because descriptors or memory ran out; it is taken up again by itself. */
+  | { readonly type: 'accept_paused'; readonly detail: string };
+
+/** The threads that carry connections. They go on whatever the main thread does. */
+export interface DataPlane {
+  /** Starts the threads, with no listener. `onEvent` is called on the main thread; under pressure events are dropped, never waited for. */
+  start(onEvent: (event: DataPlaneEvent) => void): void;
+
+  /**
+   * Makes each named listener as given, in order, and says how each upsert came out, in order. New connections follow the new table
+   * when it resolves. The same delta again changes nothing. One failure affects no other listener. Costs O(delta). Calls are
+   * carried out one after the other; on abort the listeners up to some point are applied.
+   */
+  apply(delta: TableDelta, options: CallOptions): Promise<readonly ListenResult[]>;
+
+  stats(): readonly ListenerStats[];
+  /** One listener's; `undefined` when there is none. */
+  statsOf(id: ListenerId): ListenerStats | undefined;
+  info(): DataPlaneInfo;
+
+  /** Listeners close at once; connections have until `graceMs`, then they are closed. All threads have ended when it resolves. Safe twice. */
+  stop(graceMs: number): Promise<void>;
+}
