@@ -1,0 +1,53 @@
+import type { Brand } from './brand.js';
+
+/** An absolute path of POSIX, without `.`, `..`, doubled or trailing slashes. */
+export type AbsolutePath = Brand<string, 'AbsolutePath'>;
+
+/** Every path that the daemon uses. Nothing else makes one, so that `--root` moves all of them. */
+export interface Paths {
+  readonly dataDir: AbsolutePath;
+  /** `node_id`, host name and labels; written once. */
+  readonly identity: AbsolutePath;
+  /** The embedded ordered log. */
+  readonly logDb: AbsolutePath;
+  /** Mode 0700: who may enter it may use the socket. */
+  readonly adminDir: AbsolutePath;
+  readonly adminSocket: AbsolutePath;
+  /** Held while a daemon uses the data directory. */
+  readonly lock: AbsolutePath;
+  /** The configuration that is read when none is named. */
+  readonly config: AbsolutePath;
+  /** Which port each listener had that could not have its own. */
+  readonly listenPorts: AbsolutePath;
+}
+
+/** `undefined` when `text` is not absolute, or holds a NUL. `..` at the top stays there, as in the kernel. */
+export function absolutePath(text: string): AbsolutePath | undefined {
+  if (!text.startsWith('/') || text.includes('\0')) return undefined;
+  const parts: string[] = [];
+  for (const part of text.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return `/${parts.join('/')}` as AbsolutePath;
+}
+
+/** `path` below `root`, which is `/` for the machine itself; once more with the same root is another folder. */
+export function under(root: AbsolutePath, path: AbsolutePath): AbsolutePath {
+  return root === '/' ? path : (`${root}${path === '/' ? '' : path}` as AbsolutePath);
+}
+
+export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; readonly dataDir: AbsolutePath }): Paths {
+  const base = under(root, dataDir);
+  const inDataDir = (name: string) => `${base === '/' ? '' : base}/${name}` as AbsolutePath;
+  return {
+    dataDir: base,
+    identity: inDataDir('node-identity.json'),
+    logDb: inDataDir('log.db'),
+    adminDir: inDataDir('admin'),
+    adminSocket: inDataDir('admin/admin.sock'),
+    lock: inDataDir('lock'),
+    config: inDataDir('holdfast.yaml'),
+    listenPorts: inDataDir('listen-ports.json'),
+  };
+}
