@@ -64,6 +64,7 @@ export const errorCodes = {
   'resource.invalid': { kind: 'invalid', retry: false, remedy: 'mend the manifest at the places that are named' },
   'resource.not_found': { kind: 'not_found', retry: false, remedy: 'list what there is with `holdfast get`' },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
+  'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
 } as const satisfies Record<string, CodeFacts>;
 

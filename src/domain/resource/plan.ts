@@ -1,0 +1,219 @@
+import { VIP_RANGE_KEY, VipAllocator, type VipRange } from '../dataplane/vip.js';
+import { canonicalJson } from '../kernel/canonical-json.js';
+import { AgentError } from '../kernel/errors.js';
+import type { IpAddress } from '../kernel/network.js';
+import { type Change, type Precondition, ZERO_REVISION } from '../log/model.js';
+import {
+  type EndpointsResource,
+  formatRef,
+  nameOf,
+  type QualifiedName,
+  type Resource,
+  type ResourceRef,
+  refOf,
+  resourceKey,
+  type ServiceResource,
+  type Source,
+  type Stored,
+} from './model.js';
+import type { Problem } from './problem.js';
+import { endpointPortProblems } from './schema.js';
+import { type ClusterState, type Held, serviceOf } from './state.js';
+
+export type Action = 'created' | 'updated' | 'unchanged' | 'deleted';
+
+export interface PlannedResource {
+  readonly ref: ResourceRef;
+  readonly action: Action;
+  readonly before: Stored | undefined;
+  readonly after: Stored | undefined;
+  /** A service's address after the change. */
+  readonly vip: IpAddress | undefined;
+}
+
+/** One proposal, and what it does in the words of its resources. */
+export interface ResourcePlan {
+  readonly changes: readonly Change[];
+  readonly preconditions: readonly Precondition[];
+  readonly resources: readonly PlannedResource[];
+}
+
+/** Wrong only beside the others, or beside what is there; `document` is the index in the request. */
+export interface DocumentProblem extends Problem {
+  readonly document: number;
+}
+
+export interface ApplyRequest {
+  readonly resources: readonly Resource[];
+  readonly source: Source;
+  /** Removes what the same source applied before and does not apply now. */
+  readonly prune: boolean;
+}
+
+interface Context {
+  readonly state: ClusterState;
+  readonly range: VipRange;
+  /** Log time for releases and cool-downs, milliseconds. */
+  readonly now: number;
+}
+
+/** All documents of a request as one proposal on the given state, or everything that forbids it. */
+export function planApply(
+  { resources, source, prune }: ApplyRequest,
+  context: Context,
+): ResourcePlan | { readonly problems: readonly DocumentProblem[] } {
+  const wanted = new Map(resources.map((resource) => [resourceKey(refOf(resource)), resource]));
+  const removed = prune ? [...context.state.all()].filter((held) => isOrphan(held, source, wanted)) : [];
+  const problems = [...duplicates(resources), ...portContradictions(resources, removed, context.state)];
+  if (problems.length > 0) return { problems };
+
+  const draft = new Draft(context);
+  for (const { resource } of removed) draft.remove(refOf(resource));
+  for (const [document, resource] of askingFirst(resources)) {
+    try {
+      draft.put(resource, source, prune);
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      problems.push({ document, path: 'spec.vip', message: String(error.facts.problem) });
+    }
+  }
+  return problems.length > 0 ? { problems } : draft.finish();
+}
+
+/** The removal of resources as one proposal. @throws AgentError `resource.not_found` */
+export function planDelete(refs: readonly ResourceRef[], context: Context): ResourcePlan {
+  const draft = new Draft(context);
+  for (const ref of refs) {
+    if (context.state.get(ref) === undefined) throw new AgentError('resource.not_found', { problem: formatRef(ref) });
+    draft.remove(ref);
+  }
+  return draft.finish();
+}
+
+/** What the first start of a log writes: the range, set once. @throws AgentError `vip.range_changed` */
+export function planVipRange(state: ClusterState, range: VipRange): readonly Change[] {
+  if (state.vipRange === range.cidr) return [];
+  if (state.vipRange === undefined) return [{ key: VIP_RANGE_KEY, value: JSON.stringify(range.cidr) }];
+  throw new AgentError('vip.range_changed', {
+    problem: `the log was begun with ${state.vipRange}, the configuration says ${range.cidr}`,
+  });
+}
+
+class Draft {
+  readonly #state: ClusterState;
+  readonly #vips: VipAllocator;
+  readonly #changes: Change[] = [];
+  readonly #preconditions: Precondition[] = [];
+  readonly #resources: PlannedResource[] = [];
+
+  constructor({ state, range, now }: Context) {
+    this.#state = state;
+    this.#vips = new VipAllocator(state.vips, range, now);
+  }
+
+  put(resource: Resource, source: Source, claim: boolean): void {
+    const ref = refOf(resource);
+    const held = this.#state.get(ref);
+    const vip = resource.kind === 'Service' ? this.#vips.assign(nameOf(resource), resource.spec.vip) : undefined;
+    const same = held !== undefined && contentOf(held.resource) === contentOf(resource);
+    // Only a source that prunes has to know what is its own; others leave an unchanged resource to its former one.
+    if (same && !(claim && held.resource.source !== source)) {
+      this.#resources.push({ ref, action: 'unchanged', before: held.resource, after: held.resource, vip });
+      return;
+    }
+    const after: Stored = { ...resource, source };
+    const action = same ? 'unchanged' : held === undefined ? 'created' : 'updated';
+    this.#write(ref, held, canonicalJson(after));
+    this.#resources.push({ ref, action, before: held?.resource, after, vip });
+  }
+
+  remove(ref: ResourceRef): void {
+    const held = this.#state.get(ref);
+    if (held === undefined) return;
+    if (held.resource.kind === 'Service') this.#vips.release(nameOf(held.resource));
+    this.#write(ref, held, null);
+    this.#resources.push({ ref, action: 'deleted', before: held.resource, after: undefined, vip: undefined });
+  }
+
+  finish(): ResourcePlan {
+    return {
+      changes: [...this.#changes, ...this.#vips.changes],
+      preconditions: [...this.#preconditions, ...this.#vips.preconditions],
+      resources: this.#resources,
+    };
+  }
+
+  #write(ref: ResourceRef, held: Held | undefined, value: string | null): void {
+    const key = resourceKey(ref);
+    this.#changes.push({ key, value });
+    this.#preconditions.push({ key, revision: held?.revision ?? ZERO_REVISION });
+  }
+}
+
+/** Services that ask for an address before those that take any, so that no request takes away what it asks for itself. */
+function askingFirst(resources: readonly Resource[]): readonly (readonly [number, Resource])[] {
+  const asks = (resource: Resource) => resource.kind === 'Service' && resource.spec.vip !== undefined;
+  const documents = [...resources.entries()];
+  return [...documents.filter(([, resource]) => asks(resource)), ...documents.filter(([, resource]) => !asks(resource))];
+}
+
+function contentOf({ kind, metadata, spec }: Resource): string {
+  return canonicalJson({ kind, metadata, spec });
+}
+
+function isOrphan({ resource }: Held, source: Source, wanted: ReadonlyMap<string, Resource>): boolean {
+  return resource.source === source && !wanted.has(resourceKey(refOf(resource)));
+}
+
+function duplicates(resources: readonly Resource[]): DocumentProblem[] {
+  const first = new Map<string, number>();
+  return resources.flatMap((resource, document) => {
+    const key = resourceKey(refOf(resource));
+    const earlier = first.get(key);
+    if (earlier === undefined) {
+      first.set(key, document);
+      return [];
+    }
+    return [
+      { document, path: 'metadata.name', message: `${formatRef(refOf(resource))} stands in document ${earlier + 1} already` },
+    ];
+  });
+}
+
+/** Endpoints objects whose ports their service does not have, whichever of the two is in the request. */
+function portContradictions(resources: readonly Resource[], removed: readonly Held[], state: ClusterState): DocumentProblem[] {
+  const services = new Map<QualifiedName, readonly [ServiceResource, number]>();
+  const endpoints = new Map<string, readonly [EndpointsResource, number]>();
+  for (const [document, resource] of resources.entries()) {
+    if (resource.kind === 'Service') services.set(nameOf(resource), [resource, document]);
+    else endpoints.set(resourceKey(refOf(resource)), [resource, document]);
+  }
+  const gone = new Set(removed.map(({ resource }) => resourceKey(refOf(resource))));
+  const problems: DocumentProblem[] = [];
+  for (const [object, document] of endpoints.values()) {
+    const service = services.get(serviceOf(object))?.[0] ?? heldService(state, serviceOf(object), gone);
+    if (service !== undefined) problems.push(...contradictions(object, service, document, 'spec.endpoints'));
+  }
+  for (const [name, [service, document]] of services) {
+    for (const object of state.endpointsOf(name)) {
+      const key = resourceKey(refOf(object));
+      if (!endpoints.has(key) && !gone.has(key)) problems.push(...contradictions(object, service, document, 'spec.ports'));
+    }
+  }
+  return problems;
+}
+
+function heldService(state: ClusterState, name: QualifiedName, gone: ReadonlySet<string>): ServiceResource | undefined {
+  const service = state.service(name)?.resource;
+  return service === undefined || gone.has(resourceKey(refOf(service))) ? undefined : service;
+}
+
+function contradictions(object: EndpointsResource, service: ServiceResource, document: number, path: string): DocumentProblem[] {
+  return object.spec.endpoints.flatMap((endpoint) =>
+    endpointPortProblems(endpoint, service.spec.ports).map(({ message }) => ({
+      document,
+      path,
+      message: `${formatRef(refOf(object))}, endpoint ${endpoint.name}: expected ${message}`,
+    })),
+  );
+}
