@@ -45,24 +45,24 @@ export function numberToIpv4(value: number): IpAddress {
 
 /** The eight 16-bit groups of an address that `ipAddress` accepted as IPv6. */
 export function ipv6Groups(text: string): readonly number[] | undefined {
-  let rest = text;
-  const tail: number[] = [];
-  const lastColon = text.lastIndexOf(':');
-  if (text.includes('.')) {
-    const v4 = ipv4ToNumber(text.slice(lastColon + 1));
-    if (v4 === undefined || lastColon < 0) return undefined;
-    tail.push(Math.floor(v4 / 65_536), v4 % 65_536);
-    rest = text.slice(0, lastColon);
-    if (rest.endsWith(':')) rest += ':';
-  }
-  const halves = rest.split('::');
-  if (halves.length > 2) return undefined;
+  const halves = withoutDottedTail(text)?.split('::');
+  if (halves === undefined || halves.length > 2) return undefined;
   const head = groupsOf(halves[0] ?? '');
-  const middle = halves.length === 2 ? groupsOf(halves[1]?.replace(/:$/, '') ?? '') : [];
-  if (head === undefined || middle === undefined) return undefined;
-  const present = head.length + middle.length + tail.length;
+  const tail = groupsOf(halves[1] ?? '');
+  if (head === undefined || tail === undefined) return undefined;
+  const present = head.length + tail.length;
+  // `::` stands for at least one group.
   if (halves.length === 1 ? present !== 8 : present > 7) return undefined;
-  return [...head, ...Array<number>(8 - present).fill(0), ...middle, ...tail];
+  return [...head, ...Array<number>(8 - present).fill(0), ...tail];
+}
+
+/** `::ffff:1.2.3.4` as `::ffff:102:304`; `undefined` when there are dots that are no IPv4 address at the end. */
+function withoutDottedTail(text: string): string | undefined {
+  if (!text.includes('.')) return text;
+  const start = text.lastIndexOf(':') + 1;
+  const v4 = ipv4ToNumber(text.slice(start));
+  if (v4 === undefined || start === 0) return undefined;
+  return `${text.slice(0, start)}${Math.floor(v4 / 65_536).toString(16)}:${(v4 % 65_536).toString(16)}`;
 }
 
 function groupsOf(text: string): number[] | undefined {
@@ -73,8 +73,15 @@ function groupsOf(text: string): number[] | undefined {
     : undefined;
 }
 
-/** RFC 5952: lower case, no leading zeros, the longest run of two or more zero groups as `::`. */
+/**
+ * RFC 5952: lower case, no leading zeros, the first longest run of two or more zero groups as `::`, and IPv4-mapped addresses
+ * (its section 5) as `::ffff:1.2.3.4`, which is also what inet_ntop(3) prints.
+ */
 function formatIpv6(groups: readonly number[]): string {
+  const [high = 0, low = 0] = groups.slice(6);
+  if (groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0)) {
+    return `::ffff:${numberToIpv4(high * 65_536 + low)}`;
+  }
   let best = { start: -1, length: 1 };
   for (let start = 0; start < 8; start++) {
     let length = 0;
