@@ -21,7 +21,17 @@ interface CodeFacts {
 export const errorCodes = {
   'agent.already_started': { kind: 'conflict', retry: false, remedy: 'start an agent once' },
   'agent.duplicate_subsystem': { kind: 'conflict', retry: false, remedy: 'register each subsystem once' },
+  'agent.incomplete': { kind: 'invalid', retry: false, remedy: 'make the agent from all parts that it needs' },
+  'agent.invalid_subsystem': { kind: 'invalid', retry: false, remedy: 'register a subsystem that has a name' },
+  'agent.late_registration': { kind: 'conflict', retry: false, remedy: 'register every subsystem before the start' },
+  'agent.not_ready': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` for what each subsystem waits for; what is ready serves',
+  },
   'agent.start_failed': { kind: 'internal', retry: false, remedy: 'mend the cause that is named and start again' },
+  'agent.stopped': { kind: 'unavailable', retry: false, remedy: 'start another agent' },
+  'agent.timed_out': { kind: 'unavailable', retry: true, remedy: 'look in the log for what it was waiting for' },
   'agent.data_dir_locked': {
     kind: 'conflict',
     retry: false,
@@ -38,6 +48,16 @@ export const errorCodes = {
     kind: 'invalid',
     retry: false,
     remedy: 'put the file back from a copy; remove it only if this node may become a new one',
+  },
+  'identity.not_written': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'make the data directory writable and free some space, then start again',
+  },
+  'identity.unreadable': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'make it a regular file that the daemon may read; remove it only if this node may become a new one',
   },
   'identity.invalid_name': {
     kind: 'invalid',
