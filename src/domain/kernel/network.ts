@@ -92,3 +92,48 @@ function formatIpv6(groups: readonly number[]): string {
   if (best.start < 0) return hex(groups);
   return `${hex(groups.slice(0, best.start))}::${hex(groups.slice(best.start + best.length))}`;
 }
+
+export interface AddressPort {
+  readonly address: IpAddress;
+  readonly port: PortNumber;
+}
+
+/** The inverse of `formatAddressPort`: `10.0.0.1:80` or `[::1]:80`. */
+export function addressPort(text: string): AddressPort | undefined {
+  const match = /^(?:\[([^\]]*:[^\]]*)\]|([^:[\]]+)):([1-9]\d{0,4})$/.exec(text);
+  if (match === null) return undefined;
+  const address = ipAddress(match[1] ?? match[2] ?? '');
+  const port = portNumber(Number(match[3]));
+  return address === undefined || port === undefined ? undefined : { address, port };
+}
+
+/** Whether packets to it never leave the machine: 127.0.0.0/8, `::1`, and the former mapped into IPv6. */
+export function isLoopback(address: IpAddress): boolean {
+  return address === '::1' || address.startsWith('127.') || address.startsWith('::ffff:127.');
+}
+
+/** An IPv4 network, whose address has no bits behind the prefix. */
+export interface Ipv4Range {
+  readonly network: IpAddress;
+  readonly prefixLength: number;
+}
+
+/** `10.192.0.0/16`; `undefined` when it is no network, or has bits behind the prefix. */
+export function ipv4Range(text: string): Ipv4Range | undefined {
+  const match = /^([\d.]+)\/(0|[1-9]\d?)$/.exec(text);
+  const value = ipv4ToNumber(match?.[1] ?? '');
+  const prefixLength = Number(match?.[2]);
+  if (value === undefined || prefixLength > 32 || value % 2 ** (32 - prefixLength) !== 0) return undefined;
+  return { network: numberToIpv4(value), prefixLength };
+}
+
+export function formatIpv4Range({ network, prefixLength }: Ipv4Range): string {
+  return `${network}/${prefixLength}`;
+}
+
+/** Whether every address of `inner` is one of `outer`. */
+export function containsRange(outer: Ipv4Range, inner: Ipv4Range): boolean {
+  const size = 2 ** (32 - outer.prefixLength);
+  const offset = (ipv4ToNumber(inner.network) ?? 0) - (ipv4ToNumber(outer.network) ?? 0);
+  return inner.prefixLength >= outer.prefixLength && offset >= 0 && offset < size;
+}

@@ -1,0 +1,122 @@
+import type { Labels, NodeName } from '../identity/model.js';
+import { AgentError } from '../kernel/errors.js';
+import type { AddressPort, Ipv4Range } from '../kernel/network.js';
+
+/** `dev` needs no root, touches no host file and listens on loopback only. */
+export type Mode = 'production' | 'dev';
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Every setting, checked and with its default filled in. */
+export interface Config {
+  /** For the identity of a node that has none yet. */
+  readonly nodeName?: NodeName;
+  readonly logLevel: LogLevel;
+  /** For the identity of a node that has none yet. */
+  readonly labels: Labels;
+  readonly readyTimeoutMs: number;
+  /** Records. */
+  readonly outboxCapacity: number;
+  readonly vipRange: Ipv4Range;
+  readonly metricsListen: AddressPort | 'off';
+  readonly threads: number | 'auto';
+  readonly connectTimeoutMs: number;
+}
+
+export interface SettingFacts {
+  /** Its place in the file; variable and flag follow from it. */
+  readonly path: string;
+  /** How a variable's or a flag's text is read: a number if it looks like one, or `a=b,c=d`. */
+  readonly text: 'text' | 'number' | 'pairs';
+  /** When a new value takes effect: while running, after a restart, or only when a node gets its identity. */
+  readonly applies: 'live' | 'restart' | 'minting';
+  /** For `--help`. */
+  readonly help: string;
+}
+
+export type Setting = keyof Config;
+
+export const settings: Readonly<Record<Setting, SettingFacts>> = {
+  nodeName: { path: 'nodeName', text: 'text', applies: 'minting', help: 'name of this node when it has no identity yet' },
+  logLevel: { path: 'logLevel', text: 'text', applies: 'live', help: `least level to log: ${logLevels.join(', ')}` },
+  labels: { path: 'labels', text: 'pairs', applies: 'minting', help: 'labels of this node when it has no identity yet, a=b,c=d' },
+  readyTimeoutMs: { path: 'readyTimeout', text: 'text', applies: 'live', help: 'how long a start waits for readiness' },
+  outboxCapacity: { path: 'outbox.capacity', text: 'number', applies: 'restart', help: 'records that the outbox holds' },
+  vipRange: { path: 'vip.range', text: 'text', applies: 'restart', help: 'IPv4 network of the service addresses' },
+  metricsListen: { path: 'metrics.listen', text: 'text', applies: 'restart', help: 'address:port of the metrics, or off' },
+  threads: { path: 'dataplane.threads', text: 'number', applies: 'restart', help: 'proxy threads: 1 to 8, or auto' },
+  connectTimeoutMs: {
+    path: 'dataplane.connectTimeout',
+    text: 'text',
+    applies: 'live',
+    help: 'how long a dial of an endpoint may take',
+  },
+};
+
+export const settingNames = Object.keys(settings) as readonly Setting[];
+
+/** `dataplane.connectTimeout` is `HOLDFAST_DATAPLANE_CONNECT_TIMEOUT`. */
+export function variableOf(setting: Setting): string {
+  return `HOLDFAST_${words(setting).join('_').toUpperCase()}`;
+}
+
+/** `dataplane.connectTimeout` is `--dataplane-connect-timeout`. */
+export function flagOf(setting: Setting): string {
+  return `--${words(setting).join('-').toLowerCase()}`;
+}
+
+function words(setting: Setting): readonly string[] {
+  return settings[setting].path.split(/\.|(?=[A-Z])/);
+}
+
+export type ConfigPath = readonly string[];
+
+export type ConfigOrigin =
+  | { readonly from: 'file'; readonly file: string; readonly line?: number | undefined }
+  | { readonly from: 'environment'; readonly variable: string }
+  | { readonly from: 'flag'; readonly flag: string };
+
+/** Something that is wrong with the configuration, and where. */
+export interface ConfigProblem {
+  readonly origin: ConfigOrigin;
+  /** Dotted; empty for the whole file. */
+  readonly path: string;
+  readonly problem: string;
+}
+
+/** A configuration file as it was when it was read. */
+export interface ConfigFile {
+  /** Its name for people. */
+  readonly file: string;
+  /** Plain data; `undefined` when the file is empty or cannot be read. */
+  readonly value: unknown;
+  /** Why it cannot be read, or what of it cannot. */
+  readonly problems: readonly ConfigProblem[];
+  /** Line, from 1, of the key at `path`, or of the nearest one above it that is there. */
+  lineOf(path: ConfigPath): number | undefined;
+}
+
+/** `holdfast.yaml:3: metrics.listen: expected address:port or off, found 9193`. */
+export function describeProblem({ origin, path, problem }: ConfigProblem): string {
+  return [describeOrigin(origin), ...(path === '' ? [] : [path]), problem].join(': ');
+}
+
+function describeOrigin(origin: ConfigOrigin): string {
+  switch (origin.from) {
+    case 'file':
+      return origin.line === undefined ? origin.file : `${origin.file}:${origin.line}`;
+    case 'environment':
+      return origin.variable;
+    case 'flag':
+      return origin.flag;
+  }
+}
+
+/** All problems in one error, one a line. */
+export function configError(problems: readonly ConfigProblem[]): AgentError {
+  const lines = problems.map(describeProblem);
+  const [first = 'the configuration is invalid'] = lines;
+  const problem = lines.length <= 1 ? first : [`${lines.length} problems`, ...lines.map((line) => `  ${line}`)].join('\n');
+  return new AgentError('config.invalid', { problem });
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { isLabelKey, isLabelValue, type Labels, nodeName } from '../identity/model.js';
+import { durationMs } from '../kernel/duration.js';
+import { addressPort, containsRange, type Ipv4Range, ipv4Range, isLoopback } from '../kernel/network.js';
+import { type Config, logLevels, type Mode } from './model.js';
+
+/** RFC 1918 and RFC 6598. */
+const privateBlocks = blocks('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10');
+const loopbackBlocks = blocks('127.0.0.0/8');
+
+/** A ring of records of about 1 KiB each: 1 GiB at most. */
+const greatestCapacity = 1_048_576;
+
+/** What one source says; no defaults. */
+export type ConfigLayer = Partial<Config>;
+
+/** Reads a file's data, or that of variables and flags put in the same shape. A custom issue's message says what was expected. */
+export function layerSchema(mode: Mode) {
+  const vip = z.strictObject({ range: mode === 'dev' ? devRange : productionRange });
+  const metrics = z.strictObject({ listen: mode === 'dev' ? devListen : listen });
+  return z
+    .strictObject({
+      nodeName: leaf('a DNS-1123 label: 1 to 63 characters of a-z, 0-9 and -, not at either end', textual(nodeName)),
+      logLevel: leaf(`one of ${logLevels.join(', ')}`, (value) => logLevels.find((level) => level === value)),
+      labels,
+      readyTimeout: duration,
+      outbox: z
+        .strictObject({ capacity: leaf(`a whole number from 1 to ${greatestCapacity}`, between(1, greatestCapacity)) })
+        .optional(),
+      vip: vip.optional(),
+      metrics: metrics.optional(),
+      dataplane: z
+        .strictObject({
+          threads: leaf('a whole number from 1 to 8, or auto', (value) => (value === 'auto' ? value : between(1, 8)(value))),
+          connectTimeout: duration,
+        })
+        .optional(),
+    })
+    .transform(
+      (file): ConfigLayer =>
+        present({
+          nodeName: file.nodeName,
+          logLevel: file.logLevel,
+          labels: file.labels,
+          readyTimeoutMs: file.readyTimeout,
+          outboxCapacity: file.outbox?.capacity,
+          vipRange: file.vip?.range,
+          metricsListen: file.metrics?.listen,
+          threads: file.dataplane?.threads,
+          connectTimeoutMs: file.dataplane?.connectTimeout,
+        }),
+    );
+}
+
+/** One value. `expected` ends the sentence "expected …". */
+function leaf<T>(expected: string, read: (value: unknown) => T | undefined) {
+  return z
+    .unknown()
+    .transform((value, context): T => {
+      const result = read(value);
+      if (result !== undefined) return result;
+      context.addIssue({ code: 'custom', message: expected });
+      return z.NEVER;
+    })
+    .optional();
+}
+
+const duration = leaf(
+  'a duration of 1ms to 576h, such as 500ms, 30s, 5m or 2h',
+  (value) =>
+    // A wait of nothing is a mistake for a setting of the daemon.
+    textual(durationMs)(value) || undefined,
+);
+
+const listen = leaf('address:port (IPv6 in brackets), or off', (value) =>
+  value === 'off' ? value : textual(addressPort)(value),
+);
+const devListen = leaf('address:port on loopback, or off', (value) => {
+  const result = value === 'off' ? value : textual(addressPort)(value);
+  return result === undefined || result === 'off' || isLoopback(result.address) ? result : undefined;
+});
+
+const productionRange = leaf(
+  'a network like 10.192.0.0/16: /8 to /28, private (10/8, 172.16/12, 192.168/16) or of 100.64/10, without bits behind the prefix',
+  rangeIn(privateBlocks),
+);
+const devRange = leaf(
+  'a network like 127.192.0.0/16: /8 to /28, of 127/8 (dev listens on loopback only), without bits behind the prefix',
+  rangeIn(loopbackBlocks),
+);
+
+const labels = z
+  .unknown()
+  .transform((value, context): Labels => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      context.addIssue({ code: 'custom', message: 'labels, key: value each (as text: a=b,c=d)' });
+      return z.NEVER;
+    }
+    const result: [string, string][] = [];
+    for (const [key, each] of Object.entries(value)) {
+      if (!isLabelKey(key)) context.addIssue({ code: 'custom', path: [key], message: 'a label key, [prefix/]name' });
+      else if (typeof each === 'string' && isLabelValue(each)) result.push([key, each]);
+      else
+        context.addIssue({ code: 'custom', path: [key], message: 'text of at most 63 letters, digits, -, _ and . (in quotes)' });
+    }
+    return Object.fromEntries(result);
+  })
+  .optional();
+
+function textual<T>(read: (text: string) => T | undefined): (value: unknown) => T | undefined {
+  return (value) => (typeof value === 'string' ? read(value) : undefined);
+}
+
+function between(least: number, greatest: number): (value: unknown) => number | undefined {
+  return (value) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= least && value <= greatest ? value : undefined;
+}
+
+function rangeIn(outer: readonly Ipv4Range[]): (value: unknown) => Ipv4Range | undefined {
+  return textual((text) => {
+    const range = ipv4Range(text);
+    const fits = range !== undefined && range.prefixLength >= 8 && range.prefixLength <= 28;
+    return fits && outer.some((block) => containsRange(block, range)) ? range : undefined;
+  });
+}
+
+function blocks(...texts: readonly string[]): readonly Ipv4Range[] {
+  return texts.flatMap((text) => ipv4Range(text) ?? []);
+}
+
+/** Without the keys that hold nothing, so that a later layer does not hide an earlier one. */
+function present(values: { readonly [K in keyof Config]: Config[K] | undefined }): ConfigLayer {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}

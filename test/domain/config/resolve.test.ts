@@ -1,0 +1,330 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type Config,
+  type ConfigFile,
+  configError,
+  describeProblem,
+  flagOf,
+  type Mode,
+  settingNames,
+  variableOf,
+} from '../../../src/domain/config/model.js';
+import { type ConfigInputs, defaults, resolveConfig } from '../../../src/domain/config/plan.js';
+
+/** A file in which every key stands on the line of its depth-first number. */
+function file(value: unknown): ConfigFile {
+  return { file: 'holdfast.yaml', value, problems: [], lineOf: (path) => path.length * 10 };
+}
+
+function resolve(inputs: Partial<ConfigInputs>) {
+  return resolveConfig({ mode: 'production', environment: {}, flags: {}, ...inputs });
+}
+
+function configOf(inputs: Partial<ConfigInputs>): Config {
+  const result = resolve(inputs);
+  if (!result.valid) throw configError(result.problems);
+  return result.config;
+}
+
+function problemsOf(inputs: Partial<ConfigInputs>): readonly string[] {
+  const result = resolve(inputs);
+  return result.valid ? [] : result.problems.map(describeProblem);
+}
+
+describe('defaults', () => {
+  const production = {
+    logLevel: 'info',
+    labels: {},
+    readyTimeoutMs: 30_000,
+    outboxCapacity: 4096,
+    vipRange: { network: '10.192.0.0', prefixLength: 16 },
+    metricsListen: { address: '127.0.0.1', port: 9193 },
+    threads: 'auto',
+    connectTimeoutMs: 2_000,
+  };
+
+  test.each<{ name: string; mode: Mode; file?: ConfigFile; config: unknown }>([
+    { name: 'production without a file', mode: 'production', config: production },
+    { name: 'an empty file', mode: 'production', file: file(null), config: production },
+    { name: 'empty groups written out', mode: 'production', file: file({ vip: {}, metrics: {} }), config: production },
+    { name: 'dev', mode: 'dev', config: { ...production, vipRange: { network: '127.192.0.0', prefixLength: 16 } } },
+  ])('$name', ({ mode, file, config }) => {
+    expect(configOf({ mode, file })).toEqual(config);
+    expect(defaults(mode)).toEqual(config);
+  });
+});
+
+test('every setting, from a file', () => {
+  const value = {
+    nodeName: 'node-a',
+    logLevel: 'trace',
+    labels: { 'topology.kubernetes.io/zone': 'a', empty: '' },
+    readyTimeout: '5m',
+    outbox: { capacity: 1 },
+    vip: { range: '100.64.0.0/10' },
+    metrics: { listen: '[::1]:9193' },
+    dataplane: { threads: 8, connectTimeout: '500ms' },
+  };
+  expect(configOf({ file: file(value) })).toEqual({
+    nodeName: 'node-a',
+    logLevel: 'trace',
+    labels: { 'topology.kubernetes.io/zone': 'a', empty: '' },
+    readyTimeoutMs: 300_000,
+    outboxCapacity: 1,
+    vipRange: { network: '100.64.0.0', prefixLength: 10 },
+    metricsListen: { address: '::1', port: 9193 },
+    threads: 8,
+    connectTimeoutMs: 500,
+  });
+});
+
+test('every setting, from variables and from flags', () => {
+  const texts = {
+    nodeName: 'node-a',
+    logLevel: 'error',
+    labels: 'zone=a,rack=',
+    readyTimeoutMs: '1s',
+    outboxCapacity: '16',
+    vipRange: '192.168.0.0/24',
+    metricsListen: 'off',
+    threads: 'auto',
+    connectTimeoutMs: '1m',
+  };
+  const config = {
+    nodeName: 'node-a',
+    logLevel: 'error',
+    labels: { zone: 'a', rack: '' },
+    readyTimeoutMs: 1_000,
+    outboxCapacity: 16,
+    vipRange: { network: '192.168.0.0', prefixLength: 24 },
+    metricsListen: 'off',
+    threads: 'auto',
+    connectTimeoutMs: 60_000,
+  };
+  const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
+  expect(configOf({ flags: texts })).toEqual(config);
+  expect(configOf({ environment })).toEqual(config);
+});
+
+test('names of variables and flags follow from the path in the file', () => {
+  expect(settingNames.map((setting) => `${variableOf(setting)} ${flagOf(setting)}`)).toEqual([
+    'HOLDFAST_NODE_NAME --node-name',
+    'HOLDFAST_LOG_LEVEL --log-level',
+    'HOLDFAST_LABELS --labels',
+    'HOLDFAST_READY_TIMEOUT --ready-timeout',
+    'HOLDFAST_OUTBOX_CAPACITY --outbox-capacity',
+    'HOLDFAST_VIP_RANGE --vip-range',
+    'HOLDFAST_METRICS_LISTEN --metrics-listen',
+    'HOLDFAST_DATAPLANE_THREADS --dataplane-threads',
+    'HOLDFAST_DATAPLANE_CONNECT_TIMEOUT --dataplane-connect-timeout',
+  ]);
+});
+
+describe('precedence', () => {
+  const inputs = {
+    file: file({ logLevel: 'debug', readyTimeout: '1s', labels: { from: 'file', only: 'file' } }),
+    environment: { HOLDFAST_LOG_LEVEL: 'warn', HOLDFAST_LABELS: 'from=environment', HOLDFAST_METRICS_LISTEN: '' },
+    flags: { logLevel: 'error' },
+  };
+
+  test.each<{ name: string; setting: keyof Config; value: unknown }>([
+    { name: 'a flag is over a variable and a file', setting: 'logLevel', value: 'error' },
+    { name: 'a file is over a default', setting: 'readyTimeoutMs', value: 1_000 },
+    { name: 'labels are taken whole', setting: 'labels', value: { from: 'environment' } },
+    { name: 'an empty variable is unset', setting: 'metricsListen', value: { address: '127.0.0.1', port: 9193 } },
+    { name: 'a default', setting: 'outboxCapacity', value: 4096 },
+  ])('$name', ({ setting, value }) => {
+    expect(configOf(inputs)[setting]).toEqual(value);
+  });
+});
+
+describe('problems', () => {
+  test.each<{ name: string; mode?: Mode; value: unknown; problems: readonly string[] }>([
+    {
+      name: 'an unknown key is named with the one that was meant',
+      value: { logLevl: 'info', dataplane: { thread: 2 }, node_name: 'a' },
+      problems: [
+        'holdfast.yaml:20: dataplane.thread: unknown key, did you mean threads?',
+        'holdfast.yaml:10: logLevl: unknown key, did you mean logLevel?',
+        'holdfast.yaml:10: node_name: unknown key, did you mean nodeName?',
+      ],
+    },
+    {
+      name: 'a key in the wrong place',
+      value: { connectTimeout: '2s' },
+      problems: ['holdfast.yaml:10: connectTimeout: unknown key, did you mean dataplane.connectTimeout?'],
+    },
+    {
+      name: 'a key that resembles none',
+      value: { vip: { whatever: 1 } },
+      problems: ['holdfast.yaml:20: vip.whatever: unknown key, expected one of range'],
+    },
+    {
+      name: 'the whole file is a list',
+      value: [],
+      problems: [
+        'holdfast.yaml:0: expected keys and values: nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, found a list',
+      ],
+    },
+    {
+      name: 'groups that are none',
+      value: { vip: null, metrics: 'off' },
+      problems: [
+        'holdfast.yaml:10: vip: expected keys and values: range, found nothing',
+        'holdfast.yaml:10: metrics: expected keys and values: listen, found "off"',
+      ],
+    },
+    {
+      name: 'numbers where text is expected and the other way round',
+      value: { nodeName: 7, readyTimeout: 30, outbox: { capacity: '4096' } },
+      problems: [
+        'holdfast.yaml:10: nodeName: expected a DNS-1123 label: 1 to 63 characters of a-z, 0-9 and -, not at either end, found 7',
+        'holdfast.yaml:10: readyTimeout: expected a duration of 1ms to 576h, such as 500ms, 30s, 5m or 2h, found 30',
+        'holdfast.yaml:20: outbox.capacity: expected a whole number from 1 to 1048576, found "4096"',
+      ],
+    },
+    {
+      name: 'labels one by one',
+      value: { labels: { zone: 1, '-bad': 'x', ok: 'a', long: 'x'.repeat(64) } },
+      problems: [
+        'holdfast.yaml:20: labels.zone: expected text of at most 63 letters, digits, -, _ and . (in quotes), found 1',
+        'holdfast.yaml:20: labels.-bad: expected a label key, [prefix/]name, found "x"',
+        `holdfast.yaml:20: labels.long: expected text of at most 63 letters, digits, -, _ and . (in quotes), found "${'x'.repeat(64)}"`,
+      ],
+    },
+    {
+      name: 'a long value is cut',
+      value: { logLevel: 'x'.repeat(1000) },
+      problems: [`holdfast.yaml:10: logLevel: expected one of trace, debug, info, warn, error, fatal, found "${'x'.repeat(78)}…`],
+    },
+    {
+      name: 'a prototype key is one like any other',
+      value: JSON.parse('{"__proto__": {"logLevel": "x"}}'),
+      problems: [
+        'holdfast.yaml:10: __proto__: unknown key, expected one of nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane',
+      ],
+    },
+  ])('$name', ({ mode = 'production', value, problems }) => {
+    expect(problemsOf({ mode, file: file(value) })).toEqual(problems);
+  });
+
+  test('those of the file, the variables and the flags in one pass', () => {
+    const inputs = {
+      file: {
+        ...file(undefined),
+        problems: [{ origin: { from: 'file', file: 'x.yaml', line: 3 }, path: '', problem: 'bad' }] as const,
+      },
+      environment: { HOLDFAST_DATAPLANE_THREADS: '9', HOLDFAST_LABELS: 'a=b,c', HOLDFAST_LOG_LEVEL: 'loud' },
+      flags: { connectTimeoutMs: '0s' },
+    };
+    expect(problemsOf(inputs)).toEqual([
+      'x.yaml:3: bad',
+      'HOLDFAST_LOG_LEVEL: logLevel: expected one of trace, debug, info, warn, error, fatal, found "loud"',
+      'HOLDFAST_LABELS: labels: expected labels, key: value each (as text: a=b,c=d), found "a=b,c"',
+      'HOLDFAST_DATAPLANE_THREADS: dataplane.threads: expected a whole number from 1 to 8, or auto, found 9',
+      '--dataplane-connect-timeout: dataplane.connectTimeout: expected a duration of 1ms to 576h, such as 500ms, 30s, 5m or 2h, found "0s"',
+    ]);
+  });
+
+  test('a label in a variable is named with the variable', () => {
+    expect(problemsOf({ environment: { HOLDFAST_LABELS: 'a=?' } })).toEqual([
+      'HOLDFAST_LABELS: labels.a: expected text of at most 63 letters, digits, -, _ and . (in quotes), found "?"',
+    ]);
+  });
+
+  test('one error holds them all', () => {
+    const origin = { from: 'flag', flag: '--x' } as const;
+    expect(configError([{ origin, path: 'x', problem: 'bad' }]).message).toBe('config.invalid: --x: x: bad');
+    expect(
+      configError([
+        { origin, path: 'x', problem: 'bad' },
+        { origin, path: 'y', problem: 'worse' },
+      ]).message,
+    ).toBe('config.invalid: 2 problems\n  --x: x: bad\n  --x: y: worse');
+  });
+});
+
+describe('accepted values', () => {
+  const accepts = (mode: Mode, setting: keyof Config, text: string) =>
+    problemsOf({ mode, flags: { [setting]: text } }).length === 0;
+
+  test.each<{ setting: keyof Config; mode: Mode; good: readonly string[]; bad: readonly string[] }>([
+    {
+      setting: 'vipRange',
+      mode: 'production',
+      good: ['10.0.0.0/8', '10.192.0.0/28', '172.16.0.0/12', '192.168.255.240/28', '100.64.0.0/10', '100.127.0.0/16'],
+      bad: [
+        '10.192.0.0/29',
+        '10.192.0.1/16',
+        '10.192.0.0',
+        '10.192.0.0/016',
+        '172.16.0.0/11',
+        '172.32.0.0/16',
+        '192.169.0.0/16',
+        '100.128.0.0/16',
+        '0.0.0.0/0',
+        '8.0.0.0/8',
+        '127.192.0.0/16',
+        'fd00::/112',
+        '10.192.0.0/16 ',
+      ],
+    },
+    {
+      setting: 'vipRange',
+      mode: 'dev',
+      good: ['127.0.0.0/8', '127.192.0.0/16', '127.255.255.240/28'],
+      bad: ['10.192.0.0/16', '126.0.0.0/8', '0.0.0.0/0', '127.192.0.0/29'],
+    },
+    {
+      setting: 'metricsListen',
+      mode: 'production',
+      good: ['off', '0.0.0.0:9193', '[::]:9193', '10.0.0.1:1', '127.0.0.1:65535'],
+      bad: [
+        'on',
+        '9193',
+        ':9193',
+        'localhost:9193',
+        '127.0.0.1',
+        '127.0.0.1:0',
+        '127.0.0.1:65536',
+        '::1:9193',
+        '[127.0.0.1]:9193',
+        '127.0.0.1:09193',
+      ],
+    },
+    {
+      setting: 'metricsListen',
+      mode: 'dev',
+      good: ['off', '127.0.0.1:1', '127.3.2.1:1', '[::1]:1'],
+      bad: ['0.0.0.0:1', '[::]:1', '10.0.0.1:1'],
+    },
+    { setting: 'threads', mode: 'production', good: ['1', '8', 'auto'], bad: ['0', '9', '1.5', '-1', 'many'] },
+    { setting: 'outboxCapacity', mode: 'production', good: ['1', '1048576'], bad: ['0', '1048577', 'x', '1e3'] },
+    { setting: 'connectTimeoutMs', mode: 'production', good: ['1ms', '576h'], bad: ['0ms', '577h', '2', '2 s', '-2s'] },
+    {
+      setting: 'nodeName',
+      mode: 'production',
+      good: ['a', 'node-1', '1', 'x'.repeat(63)],
+      bad: ['A', '-a', 'a-', 'a.b', 'a_b', 'x'.repeat(64)],
+    },
+  ])('$setting in $mode', ({ setting, mode, good, bad }) => {
+    expect(good.filter((text) => !accepts(mode, setting, text))).toEqual([]);
+    expect(bad.filter((text) => accepts(mode, setting, text))).toEqual([]);
+  });
+});
+
+test('unknown variables of ours are warned of, others and those read elsewhere are not', () => {
+  const environment = {
+    HOLDFAST_LOGLEVEL: 'debug',
+    HOLDFAST_COLOUR_OF_THE_SKY: 'blue',
+    HOLDFAST_CONFIG: '/x',
+    HOLDFAST_DATA_DIR: '/x',
+    HOLDFAST_ADMIN: 'x',
+    HOLDFAST_ADDON: 'x',
+    LOG_LEVEL: 'debug',
+  };
+  expect(resolve({ environment }).warnings).toEqual([
+    'unknown environment variable HOLDFAST_COLOUR_OF_THE_SKY is not used',
+    'unknown environment variable HOLDFAST_LOGLEVEL is not used, did you mean HOLDFAST_LOG_LEVEL?',
+  ]);
+});
