@@ -1,6 +1,6 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import type { CallOptions } from '../../ports/call-options.js';
-import { errno } from './errno.js';
+import { errnoOf } from './errno.js';
 
 /** `problem` ends a sentence that begins with the file's name: "is a directory". */
 export type TextFile =
@@ -16,7 +16,7 @@ export async function readTextFile(path: string, limit: number, { signal }: Call
     // Without O_NONBLOCK a FIFO in the file's place holds the start up for ever.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
-    return errno(cause) === 'ENOENT' ? { found: 'nothing' } : unreadable(cause);
+    return errnoOf(cause) === 'ENOENT' ? { found: 'nothing' } : unreadable(cause);
   }
   try {
     const facts = await file.stat();
@@ -61,5 +61,5 @@ function lineOfBadByte(bytes: Buffer): number {
 }
 
 function unreadable(cause: unknown): TextFile {
-  return { found: 'unusable', problem: `cannot be read: ${errno(cause) ?? String(cause)}`, cause };
+  return { found: 'unusable', problem: `cannot be read: ${errnoOf(cause) ?? String(cause)}`, cause };
 }
