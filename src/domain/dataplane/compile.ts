@@ -82,7 +82,9 @@ function readyEndpoints(state: ClusterState, name: QualifiedName, inline: readon
 function resolve(endpoints: readonly EndpointSpec[], port: ServicePort, onlyPort: boolean): readonly L4Endpoint[] {
   const resolved = new Map<string, L4Endpoint>();
   for (const { address, port: own, ports, weight } of endpoints) {
-    const target = ports?.[port.name] ?? (onlyPort ? own : undefined) ?? port.targetPort;
+    // A port may be called `constructor`.
+    const named = ports !== undefined && Object.hasOwn(ports, port.name) ? ports[port.name] : undefined;
+    const target = named ?? (onlyPort ? own : undefined) ?? port.targetPort;
     const identity = formatAddressPort(address, target);
     if (!resolved.has(identity)) resolved.set(identity, { address, port: target, weight });
   }

@@ -31,7 +31,7 @@ export interface KnownVip extends VipRecord {
 
 /** `10.192.0.0/16`: the network's address and the one after it stay free, as does the last. @throws RangeError */
 export function vipRange(cidr: string): VipRange {
-  const match = /^([\d.]+)\/(\d{1,2})$/.exec(cidr);
+  const match = /^([\d.]+)\/([1-9]\d?)$/.exec(cidr);
   const base = match?.[1] === undefined ? undefined : ipv4ToNumber(match[1]);
   const bits = Number(match?.[2]);
   const size = 2 ** (32 - bits);
@@ -47,53 +47,90 @@ export function vipOfKey(key: LogKey): IpAddress | undefined {
   return key.startsWith(VIP_PREFIX) ? (key.slice(VIP_PREFIX.length) as IpAddress) : undefined;
 }
 
-/** All addresses ever given out, by address and by service. Records are replaced, never removed. */
+/** All addresses ever given out, by address, by service and by release. Records are replaced, never removed. */
 export class VipIndex {
   readonly #byAddress = new Map<IpAddress, KnownVip>();
-  readonly #byService = new Map<QualifiedName, IpAddress>();
-  /** Records are never removed, so what was used below it stays used. */
-  #unused = 0;
+  /** Nearly always one; more when a service was deleted and asked for another address afterwards. */
+  readonly #ofService = new Map<QualifiedName, Set<IpAddress>>();
+  /** When each resting address was released; in that order unless `#disordered`. */
+  #released = new Map<IpAddress, number>();
+  #lastReleased: Release | undefined;
+  #disordered = false;
+  /** Of the range that was asked for last. Records are never removed, so what was used below it stays used. */
+  #unused = { first: 0, last: -1, next: 0 };
 
   set(address: IpAddress, vip: KnownVip): void {
     const former = this.#byAddress.get(address);
-    if (former !== undefined && this.#byService.get(former.service) === address) this.#byService.delete(former.service);
+    if (former !== undefined && former.service !== vip.service) this.#unlink(former.service, address);
     this.#byAddress.set(address, vip);
-    if (this.#isNewer(address, vip)) this.#byService.set(vip.service, address);
+    const addresses = this.#ofService.get(vip.service) ?? new Set();
+    this.#ofService.set(vip.service, addresses.add(address));
+    this.#released.delete(address);
+    if (vip.releasedAt !== undefined) this.#rest([address, vip.releasedAt]);
   }
 
   get(address: IpAddress): KnownVip | undefined {
     return this.#byAddress.get(address);
   }
 
-  /** The address that the service has, or had last and may have again. */
+  /** The address that the service has, else the one that it released last and may have again. */
   ofService(service: QualifiedName): IpAddress | undefined {
-    return this.#byService.get(service);
+    let best: Release | undefined;
+    for (const address of this.#ofService.get(service) ?? []) {
+      const release: Release = [address, this.#byAddress.get(address)?.releasedAt ?? Number.POSITIVE_INFINITY];
+      if (best === undefined || byRelease(best, release) < 0) best = release;
+    }
+    return best?.[0];
   }
 
   entries(): Iterable<[IpAddress, KnownVip]> {
     return this.#byAddress;
   }
 
+  /** Released addresses and when, the longest released first. Sorts only when releases came in another order. */
+  *released(): Generator<Release, undefined> {
+    if (this.#disordered) this.#released = new Map([...this.#released].sort(byRelease));
+    this.#disordered = false;
+    yield* this.#released;
+  }
+
   /** The lowest number of the range whose address was never used; one past the range when there is none. */
-  lowestUnused(range: VipRange): number {
-    if (this.#unused < range.first || this.#unused > range.last + 1) this.#unused = range.first;
-    while (this.#unused <= range.last && this.#byAddress.has(numberToIpv4(this.#unused))) this.#unused++;
-    return this.#unused;
+  lowestUnused({ first, last }: VipRange): number {
+    if (this.#unused.first !== first || this.#unused.last !== last) this.#unused = { first, last, next: first };
+    const unused = this.#unused;
+    while (unused.next <= last && this.#byAddress.has(numberToIpv4(unused.next))) unused.next++;
+    return unused.next;
   }
 
   clear(): void {
     this.#byAddress.clear();
-    this.#byService.clear();
-    this.#unused = 0;
+    this.#ofService.clear();
+    this.#released.clear();
+    this.#lastReleased = undefined;
+    this.#disordered = false;
+    this.#unused = { first: 0, last: -1, next: 0 };
   }
 
-  /** Whatever the order in which records come, a service's address is the one it holds, else the one it released last. */
-  #isNewer(address: IpAddress, vip: VipRecord): boolean {
-    const current = this.#byService.get(vip.service);
-    if (current === undefined || current === address || vip.releasedAt === undefined) return true;
-    const released = this.#byAddress.get(current)?.releasedAt;
-    return released !== undefined && released < vip.releasedAt;
+  #unlink(service: QualifiedName, address: IpAddress): void {
+    const addresses = this.#ofService.get(service);
+    addresses?.delete(address);
+    if (addresses?.size === 0) this.#ofService.delete(service);
   }
+
+  #rest(release: Release): void {
+    if (this.#lastReleased !== undefined && byRelease(this.#lastReleased, release) > 0) this.#disordered = true;
+    else this.#lastReleased = release;
+    this.#released.set(...release);
+  }
+}
+
+/** An address and the log time of its release. */
+type Release = readonly [IpAddress, number];
+
+/** Whatever the order in which records came, releases of the same moment stand in one order. */
+function byRelease([a, aTime]: Release, [b, bTime]: Release): number {
+  if (aTime !== bTime) return aTime < bTime ? -1 : 1;
+  return (ipv4ToNumber(a) ?? 0) - (ipv4ToNumber(b) ?? 0);
 }
 
 /**
@@ -106,6 +143,10 @@ export class VipAllocator {
   readonly #range: VipRange;
   readonly #now: number;
   readonly #taken = new Map<IpAddress, QualifiedName>();
+  /** Released by this very proposal. */
+  readonly #releasing = new Set<IpAddress>();
+  readonly #released: Iterator<readonly [IpAddress, number], undefined>;
+  #longest: readonly [IpAddress, number] | undefined;
   readonly #changes: Change[] = [];
   readonly #preconditions: Precondition[] = [];
   #nextFresh: number;
@@ -116,6 +157,7 @@ export class VipAllocator {
     this.#range = range;
     this.#now = now;
     this.#nextFresh = index.lowestUnused(range);
+    this.#released = index.released();
   }
 
   get changes(): readonly Change[] {
@@ -133,7 +175,7 @@ export class VipAllocator {
   assign(service: QualifiedName, wanted: IpAddress | undefined): IpAddress {
     const own = this.#index.ofService(service);
     const usable = own !== undefined && this.#taken.get(own) === undefined ? own : undefined;
-    const held = usable !== undefined && this.#index.get(usable)?.releasedAt === undefined;
+    const held = usable !== undefined && this.#isHeld(usable);
     if (wanted !== undefined && wanted !== usable) {
       if (held)
         throw new AgentError('vip.unavailable', { problem: `${service} has the address ${usable}; an edit cannot change it` });
@@ -148,8 +190,9 @@ export class VipAllocator {
   release(service: QualifiedName): void {
     const address = this.#index.ofService(service);
     const record = address === undefined ? undefined : this.#index.get(address);
-    if (address === undefined || record === undefined || record.releasedAt !== undefined) return;
+    if (address === undefined || record === undefined || !this.#isHeld(address)) return;
     this.#write(address, { service, releasedAt: this.#now }, record);
+    this.#releasing.add(address);
   }
 
   #take(address: IpAddress, service: QualifiedName): IpAddress {
@@ -166,16 +209,16 @@ export class VipAllocator {
   }
 
   #checked(wanted: IpAddress, service: QualifiedName): IpAddress {
-    const value = ipv4ToNumber(wanted);
-    if (value === undefined || value < this.#range.first || value > this.#range.last) {
+    if (!this.#inRange(wanted)) {
       throw new AgentError('vip.unavailable', { problem: `${wanted} is not in the range ${this.#range.cidr}` });
     }
     const record = this.#index.get(wanted);
-    const holder = this.#taken.get(wanted) ?? (record?.releasedAt === undefined ? record?.service : undefined);
+    const holder = this.#taken.get(wanted) ?? (record !== undefined && this.#isHeld(wanted) ? record.service : undefined);
     if (holder !== undefined) throw new AgentError('vip.unavailable', { problem: `${wanted} belongs to ${holder}` });
-    if (record !== undefined && record.service !== service && this.#freeIn(record) > 0) {
-      const seconds = Math.ceil(this.#freeIn(record) / 1000);
-      throw new AgentError('vip.unavailable', { problem: `${wanted} was released by ${record.service}; free in ${seconds} s` });
+    const restsMs = this.#restsMs(record?.releasedAt ?? this.#now);
+    if (record !== undefined && record.service !== service && restsMs > 0) {
+      const problem = `${wanted} was released by ${record.service}; free in ${Math.ceil(restsMs / 1000)} s`;
+      throw new AgentError('vip.unavailable', { problem });
     }
     return wanted;
   }
@@ -189,20 +232,37 @@ export class VipAllocator {
   }
 
   #longestReleased(): IpAddress {
-    let best: readonly [IpAddress, number] | undefined;
-    for (const [address, record] of this.#index.entries()) {
-      if (record.releasedAt === undefined || this.#taken.has(address)) continue;
-      const value = ipv4ToNumber(address) ?? 0;
-      if (value < this.#range.first || value > this.#range.last) continue;
-      if (best === undefined || record.releasedAt < best[1]) best = [address, record.releasedAt];
+    while (this.#longest === undefined || !this.#isCandidate(this.#longest[0])) {
+      const next = this.#released.next();
+      this.#longest = next.value;
+      if (next.done === true) break;
     }
-    const waitMs = best === undefined ? undefined : best[1] + COOLDOWN_MS + COOLDOWN_MARGIN_MS - this.#now;
-    if (best !== undefined && waitMs !== undefined && waitMs <= 0) return best[0];
-    const next = waitMs === undefined ? 'all of them are in use' : `the next is free in ${Math.ceil(waitMs / 1000)} s`;
-    throw new AgentError('vip.exhausted', { problem: `no address left in ${this.#range.cidr}: ${next}` });
+    const restsMs = this.#longest && this.#restsMs(this.#longest[1]);
+    if (this.#longest !== undefined && restsMs !== undefined && restsMs <= 0) return this.#longest[0];
+    throw new AgentError('vip.exhausted', { problem: `no address left in ${this.#range.cidr}: ${this.#whenFree(restsMs)}` });
   }
 
-  #freeIn(record: VipRecord): number {
-    return (record.releasedAt ?? 0) + COOLDOWN_MS + COOLDOWN_MARGIN_MS - this.#now;
+  #whenFree(longestRestsMs: number | undefined): string {
+    const restsMs = longestRestsMs ?? (this.#releasing.size > 0 ? this.#restsMs(this.#now) : undefined);
+    return restsMs === undefined ? 'all of them are in use' : `the next is free in ${Math.ceil(restsMs / 1000)} s`;
+  }
+
+  #isCandidate(address: IpAddress): boolean {
+    return this.#inRange(address) && !this.#taken.has(address);
+  }
+
+  #inRange(address: IpAddress): boolean {
+    const value = ipv4ToNumber(address);
+    return value !== undefined && value >= this.#range.first && value <= this.#range.last;
+  }
+
+  #isHeld(address: IpAddress): boolean {
+    const record = this.#index.get(address);
+    return record !== undefined && record.releasedAt === undefined && !this.#releasing.has(address);
+  }
+
+  /** How long an address that was released then still rests. */
+  #restsMs(releasedAt: number): number {
+    return releasedAt + COOLDOWN_MS + COOLDOWN_MARGIN_MS - this.#now;
   }
 }

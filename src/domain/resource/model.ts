@@ -94,8 +94,14 @@ export function refOf(resource: Resource): ResourceRef {
   return { kind: resource.kind, namespace: resource.metadata.namespace, name: resource.metadata.name };
 }
 
-export function resourceKey({ kind, namespace, name }: ResourceRef): LogKey {
-  return logKey(`${kind.toLowerCase()}/${namespace}/${name}`);
+/** The key of a resource. @throws RangeError when `ref` cannot name one. */
+export function resourceKey(ref: ResourceRef): LogKey {
+  return logKey(keyText(ref));
+}
+
+/** For looking up what somebody typed, which may be no key at all. */
+export function keyText({ kind, namespace, name }: ResourceRef): string {
+  return `${kind.toLowerCase()}/${namespace}/${name}`;
 }
 
 /** `service/hello`, as people type it. */

@@ -6,6 +6,7 @@ import { type Change, type Precondition, ZERO_REVISION } from '../log/model.js';
 import {
   type EndpointsResource,
   formatRef,
+  keyText,
   nameOf,
   type QualifiedName,
   type Resource,
@@ -16,7 +17,7 @@ import {
   type Source,
   type Stored,
 } from './model.js';
-import type { Problem } from './problem.js';
+import { formatPath, MAX_PROBLEMS, type Problem } from './problem.js';
 import { endpointPortProblems } from './schema.js';
 import { type ClusterState, type Held, serviceOf } from './state.js';
 
@@ -62,32 +63,36 @@ export function planApply(
   { resources, source, prune }: ApplyRequest,
   context: Context,
 ): ResourcePlan | { readonly problems: readonly DocumentProblem[] } {
-  const wanted = new Map(resources.map((resource) => [resourceKey(refOf(resource)), resource]));
-  const removed = prune ? [...context.state.all()].filter((held) => isOrphan(held, source, wanted)) : [];
+  const wanted = new Set(resources.map((resource) => keyText(refOf(resource))));
+  const removed = prune ? orphans(context.state, source, wanted) : [];
   const problems = [...duplicates(resources), ...portContradictions(resources, removed, context.state)];
-  if (problems.length > 0) return { problems };
+  if (problems.length > 0) return { problems: firstOf(problems) };
 
   const draft = new Draft(context);
-  for (const { resource } of removed) draft.remove(refOf(resource));
+  const planned = removed.map((held) => draft.remove(held));
+  const put = new Map<Resource, PlannedResource>();
   for (const [document, resource] of askingFirst(resources)) {
     try {
-      draft.put(resource, source, prune);
+      put.set(resource, draft.put(resource, source, prune));
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       problems.push({ document, path: 'spec.vip', message: String(error.facts.problem) });
     }
   }
-  return problems.length > 0 ? { problems } : draft.finish();
+  if (problems.length > 0) return { problems: firstOf(problems) };
+  return draft.finish([...planned, ...resources.flatMap((resource) => put.get(resource) ?? [])]);
 }
 
-/** The removal of resources as one proposal. @throws AgentError `resource.not_found` */
+/** The removal of resources as one proposal; a resource that is named twice is removed once. @throws AgentError `resource.not_found` */
 export function planDelete(refs: readonly ResourceRef[], context: Context): ResourcePlan {
   const draft = new Draft(context);
+  const removed = new Map<Held, PlannedResource>();
   for (const ref of refs) {
-    if (context.state.get(ref) === undefined) throw new AgentError('resource.not_found', { problem: formatRef(ref) });
-    draft.remove(ref);
+    const held = context.state.get(ref);
+    if (held === undefined) throw new AgentError('resource.not_found', { problem: formatRef(ref) });
+    if (!removed.has(held)) removed.set(held, draft.remove(held));
   }
-  return draft.finish();
+  return draft.finish([...removed.values()]);
 }
 
 /** What the first start of a log writes: the range, set once. @throws AgentError `vip.range_changed` */
@@ -104,43 +109,42 @@ class Draft {
   readonly #vips: VipAllocator;
   readonly #changes: Change[] = [];
   readonly #preconditions: Precondition[] = [];
-  readonly #resources: PlannedResource[] = [];
+  /** What an atomic apply found to be so already has to be so still when the rest of it is done. */
+  readonly #unchanged: Precondition[] = [];
 
   constructor({ state, range, now }: Context) {
     this.#state = state;
     this.#vips = new VipAllocator(state.vips, range, now);
   }
 
-  put(resource: Resource, source: Source, claim: boolean): void {
+  /** @throws AgentError `vip.exhausted`, `vip.unavailable` */
+  put(resource: Resource, source: Source, claim: boolean): PlannedResource {
     const ref = refOf(resource);
     const held = this.#state.get(ref);
     const vip = resource.kind === 'Service' ? this.#vips.assign(nameOf(resource), resource.spec.vip) : undefined;
     const same = held !== undefined && contentOf(held.resource) === contentOf(resource);
     // Only a source that prunes has to know what is its own; others leave an unchanged resource to its former one.
     if (same && !(claim && held.resource.source !== source)) {
-      this.#resources.push({ ref, action: 'unchanged', before: held.resource, after: held.resource, vip });
-      return;
+      this.#unchanged.push({ key: resourceKey(ref), revision: held.revision });
+      return { ref, action: 'unchanged', before: held.resource, after: held.resource, vip };
     }
     const after: Stored = { ...resource, source };
     const action = same ? 'unchanged' : held === undefined ? 'created' : 'updated';
     this.#write(ref, held, canonicalJson(after));
-    this.#resources.push({ ref, action, before: held?.resource, after, vip });
+    return { ref, action, before: held?.resource, after, vip };
   }
 
-  remove(ref: ResourceRef): void {
-    const held = this.#state.get(ref);
-    if (held === undefined) return;
+  remove(held: Held): PlannedResource {
+    const ref = refOf(held.resource);
     if (held.resource.kind === 'Service') this.#vips.release(nameOf(held.resource));
     this.#write(ref, held, null);
-    this.#resources.push({ ref, action: 'deleted', before: held.resource, after: undefined, vip: undefined });
+    return { ref, action: 'deleted', before: held.resource, after: undefined, vip: undefined };
   }
 
-  finish(): ResourcePlan {
-    return {
-      changes: [...this.#changes, ...this.#vips.changes],
-      preconditions: [...this.#preconditions, ...this.#vips.preconditions],
-      resources: this.#resources,
-    };
+  finish(resources: readonly PlannedResource[]): ResourcePlan {
+    const changes = [...this.#changes, ...this.#vips.changes];
+    if (changes.length === 0) return { changes: [], preconditions: [], resources };
+    return { changes, preconditions: [...this.#preconditions, ...this.#vips.preconditions, ...this.#unchanged], resources };
   }
 
   #write(ref: ResourceRef, held: Held | undefined, value: string | null): void {
@@ -148,6 +152,10 @@ class Draft {
     this.#changes.push({ key, value });
     this.#preconditions.push({ key, revision: held?.revision ?? ZERO_REVISION });
   }
+}
+
+function firstOf(problems: readonly DocumentProblem[]): readonly DocumentProblem[] {
+  return problems.toSorted((a, b) => a.document - b.document).slice(0, MAX_PROBLEMS);
 }
 
 /** Services that ask for an address before those that take any, so that no request takes away what it asks for itself. */
@@ -161,8 +169,11 @@ function contentOf({ kind, metadata, spec }: Resource): string {
   return canonicalJson({ kind, metadata, spec });
 }
 
-function isOrphan({ resource }: Held, source: Source, wanted: ReadonlyMap<string, Resource>): boolean {
-  return resource.source === source && !wanted.has(resourceKey(refOf(resource)));
+/** What the source applied before and does not want now, in the order of its keys. */
+function orphans(state: ClusterState, source: Source, wanted: ReadonlySet<string>): readonly Held[] {
+  return [...state.all()]
+    .filter(({ resource }) => resource.source === source && !wanted.has(keyText(refOf(resource))))
+    .sort((a, b) => (keyText(refOf(a.resource)) < keyText(refOf(b.resource)) ? -1 : 1));
 }
 
 function duplicates(resources: readonly Resource[]): DocumentProblem[] {
@@ -188,32 +199,35 @@ function portContradictions(resources: readonly Resource[], removed: readonly He
     if (resource.kind === 'Service') services.set(nameOf(resource), [resource, document]);
     else endpoints.set(resourceKey(refOf(resource)), [resource, document]);
   }
-  const gone = new Set(removed.map(({ resource }) => resourceKey(refOf(resource))));
+  const gone = new Set(removed.map(({ resource }) => resource));
   const problems: DocumentProblem[] = [];
   for (const [object, document] of endpoints.values()) {
     const service = services.get(serviceOf(object))?.[0] ?? heldService(state, serviceOf(object), gone);
-    if (service !== undefined) problems.push(...contradictions(object, service, document, 'spec.endpoints'));
+    for (const { path, message } of service === undefined ? [] : contradictions(object, service))
+      problems.push({ document, path, message });
   }
   for (const [name, [service, document]] of services) {
     for (const object of state.endpointsOf(name)) {
-      const key = resourceKey(refOf(object));
-      if (!endpoints.has(key) && !gone.has(key)) problems.push(...contradictions(object, service, document, 'spec.ports'));
+      if (endpoints.has(resourceKey(refOf(object))) || gone.has(object)) continue;
+      for (const { path, message } of contradictions(object, service)) {
+        problems.push({ document, path: 'spec.ports', message: `${formatRef(refOf(object))} has ${path}: ${message}` });
+      }
     }
   }
   return problems;
 }
 
-function heldService(state: ClusterState, name: QualifiedName, gone: ReadonlySet<string>): ServiceResource | undefined {
+function heldService(state: ClusterState, name: QualifiedName, gone: ReadonlySet<Resource>): ServiceResource | undefined {
   const service = state.service(name)?.resource;
-  return service === undefined || gone.has(resourceKey(refOf(service))) ? undefined : service;
+  return service === undefined || gone.has(service) ? undefined : service;
 }
 
-function contradictions(object: EndpointsResource, service: ServiceResource, document: number, path: string): DocumentProblem[] {
-  return object.spec.endpoints.flatMap((endpoint) =>
-    endpointPortProblems(endpoint, service.spec.ports).map(({ message }) => ({
-      document,
-      path,
-      message: `${formatRef(refOf(object))}, endpoint ${endpoint.name}: expected ${message}`,
+/** By the paths of the Endpoints object. */
+function contradictions(object: EndpointsResource, service: ServiceResource): readonly Problem[] {
+  return object.spec.endpoints.flatMap((endpoint, index) =>
+    endpointPortProblems(endpoint, service.spec.ports).map(({ path, message }) => ({
+      path: formatPath(['spec', 'endpoints', index, ...path]),
+      message,
     })),
   );
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { durationMs } from '../kernel/duration.js';
-import { ipAddress, type PortNumber } from '../kernel/network.js';
+import { formatAddressPort, type IpAddress, ipAddress, ipv6Groups, type PortNumber } from '../kernel/network.js';
 import { closest } from '../kernel/suggest.js';
 import { API_VERSION, DEFAULT_NAMESPACE, KINDS, type Resource } from './model.js';
-import { type Problem, problemsOf } from './problem.js';
+import { found, MAX_PROBLEMS, type Problem, problemsOf, SENTENCE } from './problem.js';
 
 /** Keys that the resource model has and this version does not enforce: refused by name rather than accepted and ignored. */
 const PLANNED = {
@@ -38,7 +38,7 @@ function object<Shape extends z.ZodRawShape>(shape: Shape, planned: readonly str
   return z.strictObject(shape, {
     error: (issue) => {
       if (issue.code !== 'unrecognized_keys') return 'a mapping';
-      return JSON.stringify((issue.keys as string[]).map((key) => unknownKey(key, known, planned)));
+      return JSON.stringify(issue.keys.slice(0, MAX_PROBLEMS).map((key) => unknownKey(key, known, planned)));
     },
   });
 }
@@ -51,7 +51,8 @@ function unknownKey(key: string, known: readonly string[], planned: readonly str
 }
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-const dnsLabel = z.string('a name').regex(LABEL, 'a DNS-1123 label: 1 to 63 of a-z, 0-9 and -, not at either end');
+const A_LABEL = 'a DNS-1123 label: 1 to 63 of a-z, 0-9 and -, not at either end';
+const dnsLabel = z.string('a name').regex(LABEL, A_LABEL);
 const port = z
   .number('a port number, 1 to 65535')
   .refine((value) => Number.isInteger(value) && value >= 1 && value <= 65_535, 'a port number, 1 to 65535')
@@ -70,13 +71,39 @@ const drainTimeout = z.string('a duration such as 30s or 5m').refine((text) => {
   return ms !== undefined && ms <= MAX_DRAIN_MS;
 }, 'a duration such as 30s or 5m, at most 24h');
 
-const labelKey = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._/-]{0,251}[A-Za-z0-9])?$/, 'a label key: letters, digits, . _ / -');
+/**
+ * A mapping whose keys are the user's. zod's record drops `__proto__` in silence and says of another bad key neither what is wrong
+ * with it nor what was expected.
+ */
+function dictionary<Value extends z.ZodType>(what: string, keyPattern: RegExp, key: string, value: Value) {
+  const isMapping = (input: unknown): input is Readonly<Record<string, unknown>> =>
+    typeof input === 'object' && input !== null && !Array.isArray(input);
+  return z.custom<Readonly<Record<string, unknown>>>(isMapping, what).transform((mapping, context) => {
+    const entries: [string, z.output<Value>][] = [];
+    for (const [name, member] of Object.entries(mapping)) {
+      const parsed = value.safeParse(member);
+      if (!keyPattern.test(name)) {
+        context.addIssue({ code: 'custom', message: `expected ${key}, found ${found(name)}`, path: [name], params: SENTENCE });
+      } else if (parsed.success) entries.push([name, parsed.data]);
+      else for (const { message } of parsed.error.issues) context.addIssue({ code: 'custom', message, path: [name] });
+    }
+    return Object.fromEntries(entries);
+  });
+}
+
 const labelValue = z
   .string('a string')
   .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/, 'a label value: at most 63 of letters, digits, . _ -');
-const labels = z
-  .record(labelKey, labelValue, 'a mapping of labels')
-  .refine((record) => Object.keys(record).length <= MAX_LABELS, `at most ${MAX_LABELS} labels`);
+const labels = dictionary(
+  'a mapping of labels',
+  /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,251}[A-Za-z0-9])?$/,
+  'a label key: letters, digits, . _ / -',
+  labelValue,
+).superRefine((record, context) => {
+  const count = Object.keys(record).length;
+  if (count > MAX_LABELS)
+    context.addIssue({ code: 'custom', message: `expected at most ${MAX_LABELS} labels, found ${count}`, params: SENTENCE });
+});
 
 const metadata = object({
   name: dnsLabel,
@@ -104,20 +131,46 @@ const algorithm = z.enum(['random', 'round-robin'], {
   },
 });
 
+const portsByName = dictionary('a mapping of port names to port numbers', LABEL, A_LABEL, port).refine(
+  (record) => Object.keys(record).length > 0,
+  'at least one port name',
+);
+
 const endpointShape = {
   name: dnsLabel.optional(),
   address,
   port: port.optional(),
-  ports: z.record(dnsLabel, port, 'a mapping of port names to port numbers').optional(),
+  ports: portsByName.optional(),
   weight: weight.default(1),
 };
 const oneOfPorts = ({ port, ports }: { port?: unknown; ports?: unknown }) => port === undefined || ports === undefined;
-const ONE_OF_PORTS = { message: 'either port or ports, not both', path: ['ports'] };
+const ONE_OF_PORTS = { message: 'expected either port or ports, found both', path: ['ports'], params: SENTENCE };
+
+interface Target {
+  readonly address: IpAddress;
+  readonly port?: PortNumber | undefined;
+  readonly ports?: Readonly<Record<string, PortNumber>> | undefined;
+}
 
 /** DNS names are made of it, so it is a label: `ep-127-0-0-1-18081`. */
-function named<E extends { name?: string | undefined; address: string; port?: number | undefined }>(endpoint: E) {
-  const suffix = endpoint.port === undefined ? '' : `-${endpoint.port}`;
-  return { ...endpoint, name: endpoint.name ?? `ep-${endpoint.address.replaceAll(/[.:]+/g, '-').replace(/^-/, '')}${suffix}` };
+function named<E extends Target & { readonly name?: string | undefined }>(endpoint: E) {
+  return { ...endpoint, name: endpoint.name ?? defaultName(endpoint) };
+}
+
+function defaultName({ address, port, ports }: Target): string {
+  const host = `ep-${addressParts(address).join('-')}`;
+  const own = port === undefined ? portsInOrder(ports).map(([, number]) => number) : [port];
+  const name = [host, ...own].join('-');
+  return LABEL.test(name) ? name : host;
+}
+
+/** All eight groups of an IPv6 address: with a gap two addresses would give one name, or a name that ends with `-`. */
+function addressParts(address: IpAddress): readonly string[] {
+  return ipv6Groups(address)?.map((group) => group.toString(16)) ?? address.split('.');
+}
+
+function portsInOrder(ports: Target['ports'] = {}): readonly (readonly [string, PortNumber])[] {
+  return Object.entries(ports).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 const endpoint = object(endpointShape, PLANNED.endpoint).refine(oneOfPorts, ONE_OF_PORTS).transform(named);
@@ -125,15 +178,18 @@ const published = object({ ...endpointShape, ready: z.boolean('true or false').d
   .refine(oneOfPorts, ONE_OF_PORTS)
   .transform(named);
 
-/** Reports every element whose `key` an earlier one has. */
-function unique<T>(what: string, key: (value: T) => string) {
+/** Reports every element of which an earlier one says the same, in the first way in which it does. */
+function unique<T>(list: string, ...descriptions: readonly ((value: T) => string)[]) {
   return (values: readonly T[], context: z.RefinementCtx) => {
-    const seen = new Set<string>();
+    const first = new Map<string, number>();
     for (const [index, value] of values.entries()) {
-      const text = key(value);
-      if (seen.has(text))
-        context.addIssue({ code: 'custom', message: `${what} used once; ${text} is there already`, path: [index] });
-      seen.add(text);
+      const texts = descriptions.map((describe) => describe(value));
+      const again = texts.find((text) => first.has(text));
+      if (again !== undefined) {
+        const message = `${again} stands in ${list}[${first.get(again)}] already`;
+        context.addIssue({ code: 'custom', message, path: [index], params: SENTENCE });
+      }
+      for (const text of texts) if (!first.has(text)) first.set(text, index);
     }
   };
 }
@@ -142,25 +198,25 @@ const ports = z
   .array(servicePort, 'a list of ports')
   .min(1, 'at least one port')
   .max(MAX_PORTS, `at most ${MAX_PORTS} ports`)
-  .superRefine(unique('a port name', (value) => value.name))
-  .superRefine(unique('a port number', (value) => `${value.port}/${value.protocol}`));
+  .superRefine(
+    unique(
+      'ports',
+      ({ port, protocol }) => `port ${port}/${protocol}`,
+      ({ name }) => `the port name ${name}`,
+    ),
+  );
 
-type EndpointLike = { name: string; address: string; port?: number | undefined; ports?: Record<string, number> | undefined };
-const whereTo = ({ address, port, ports }: EndpointLike) =>
-  port === undefined && ports === undefined
-    ? address
-    : `${address}:${
-        port ??
-        Object.entries(ports ?? {})
-          .sort()
-          .join(';')
-      }`;
-const endpointList = <E extends z.ZodType<EndpointLike>>(element: E) =>
+const whereTo = ({ address, port, ports }: Target) => {
+  if (port !== undefined) return `endpoint ${formatAddressPort(address, port)}`;
+  const byName = portsInOrder(ports).map(([name, number]) => `${name} ${number}`);
+  return [`endpoint ${address}`, ...byName].join(', ');
+};
+type NamedTarget = Target & { readonly name: string };
+const endpointList = <E extends z.ZodType<NamedTarget>>(element: E) =>
   z
     .array(element, 'a list of endpoints')
     .max(MAX_ENDPOINTS, `at most ${MAX_ENDPOINTS} endpoints`)
-    .superRefine(unique('an endpoint name', (value) => value.name))
-    .superRefine(unique('an endpoint', whereTo));
+    .superRefine(unique<NamedTarget>('endpoints', whereTo, ({ name }) => `the endpoint name ${name}`));
 
 const serviceSpec = object(
   {
@@ -174,23 +230,24 @@ const serviceSpec = object(
 ).superRefine((spec, context) => {
   for (const [index, value] of spec.endpoints.entries()) {
     for (const { path, message } of endpointPortProblems(value, spec.ports)) {
-      context.addIssue({ code: 'custom', message, path: ['endpoints', index, ...path] });
+      context.addIssue({ code: 'custom', message, path: ['endpoints', index, ...path], params: SENTENCE });
     }
   }
 });
 
-/** How an endpoint's own ports contradict the ports of its service. */
+/** How an endpoint's own ports contradict the ports of its service; the messages are sentences. */
 export function endpointPortProblems(
   endpoint: { readonly port?: number | undefined; readonly ports?: Readonly<Record<string, number>> | undefined },
   servicePorts: readonly { readonly name: string }[],
-): readonly { readonly path: string[]; readonly message: string }[] {
+): readonly { readonly path: readonly string[]; readonly message: string }[] {
   const names = servicePorts.map(({ name }) => name);
+  const known = names.join(', ');
   if (endpoint.port !== undefined && names.length > 1) {
-    return [{ path: ['port'], message: `ports by name, since the service has several: ${names.join(', ')}` }];
+    return [{ path: ['port'], message: `expected ports by name, since the service has several: ${known}` }];
   }
   return Object.keys(endpoint.ports ?? {})
     .filter((name) => !names.includes(name))
-    .map((name) => ({ path: ['ports', name], message: `a port name of the service: ${names.join(', ')}` }));
+    .map((name) => ({ path: ['ports', name], message: `expected a port name of the service, ${known}, found ${found(name)}` }));
 }
 
 const endpointsSpec = object({ service: dnsLabel, endpoints: endpointList(published) });
@@ -208,7 +265,7 @@ export function decodeResource(value: unknown): { readonly resource: Resource } 
   }
   const kind = 'kind' in value ? value.kind : undefined;
   if (kind !== 'Service' && kind !== 'Endpoints') {
-    return { problems: problemsOf([{ path: ['kind'], message: kindExpectation(kind) }], value) };
+    return { problems: [{ path: 'kind', message: unknownKind(kind) }] };
   }
   const parsed = schemas[kind].safeParse(value);
   if (!parsed.success) return { problems: problemsOf(parsed.error.issues, value) };
@@ -216,10 +273,10 @@ export function decodeResource(value: unknown): { readonly resource: Resource } 
   return { resource };
 }
 
-function kindExpectation(kind: unknown): string {
-  const known = KINDS.join(' or ');
-  if (typeof kind !== 'string') return known;
-  if (PLANNED_KINDS.includes(kind)) return `${known} (${kind} is not built yet in this version)`;
+function unknownKind(kind: unknown): string {
+  const problem = `expected ${KINDS.join(' or ')}, found ${found(kind)}`;
+  if (typeof kind !== 'string') return problem;
+  if (PLANNED_KINDS.includes(kind)) return `${problem}, which is not built yet in this version`;
   const near = closest(kind, KINDS);
-  return near === undefined ? known : `${known}; did you mean ${near}?`;
+  return near === undefined ? problem : `${problem}; did you mean ${near}?`;
 }

@@ -1,7 +1,9 @@
-import { type KnownVip, VIP_RANGE_KEY, VipIndex, vipOfKey } from '../dataplane/vip.js';
+import { type KnownVip, VIP_RANGE_KEY, VipIndex, vipKey, vipOfKey } from '../dataplane/vip.js';
+import type { IpAddress } from '../kernel/network.js';
 import {
   type Cursor,
   type Digest,
+  ENTRY_VERSION,
   type Entry,
   type LogId,
   type LogKey,
@@ -12,12 +14,12 @@ import {
 } from '../log/model.js';
 import {
   type EndpointsResource,
+  keyText,
   nameOf,
   type QualifiedName,
   qualifiedName,
   type Resource,
   type ResourceRef,
-  resourceKey,
   type ServiceResource,
   type Stored,
 } from './model.js';
@@ -45,9 +47,9 @@ export interface Touched {
  * snapshot). Each entry costs its own size, not the state's.
  */
 export class ClusterState {
-  readonly #resources = new Map<LogKey, Held>();
-  /** Names of the Endpoints objects of a service, by the service's name. */
-  readonly #endpointsOf = new Map<QualifiedName, Set<LogKey>>();
+  readonly #resources = new Map<string, Held>();
+  /** Keys of the Endpoints objects of a service, by the service's name. */
+  readonly #endpointsOf = new Map<QualifiedName, Set<string>>();
   readonly vips = new VipIndex();
   #vipRange: string | undefined;
   #logId: LogId | undefined;
@@ -74,43 +76,50 @@ export class ClusterState {
     return this.#logId === undefined ? undefined : { logId: this.#logId, revision: this.#revision, digest: this.#digest };
   }
 
-  /** Becomes exactly the snapshot: what it lacks is removed. */
+  /** Becomes exactly the snapshot: what it lacks is removed. Stays as it was when a value of the snapshot cannot be read. */
   replace(snapshot: Snapshot): Touched {
     const sameLog = this.#logId === snapshot.cursor.logId;
-    const present = new Set(snapshot.items.map(({ key }) => key));
-    const gone = [...this.#resources.keys()].filter((key) => !present.has(key));
+    const items = snapshot.items.map(({ key, value, revision }) => factOf(key, value, revision));
+    const present = new Set<string>(snapshot.items.map(({ key }) => key));
+    const touched = new TouchedBuilder();
+    for (const [address, { service }] of this.vips.entries()) if (!present.has(vipKey(address))) touched.services.add(service);
     this.vips.clear();
     this.#vipRange = undefined;
-    const touched = new TouchedBuilder();
-    for (const key of gone) this.#set(key, null, snapshot.cursor.revision, touched);
-    for (const { key, value, revision } of snapshot.items) {
-      if (!sameLog || this.#resources.get(key)?.revision !== revision) this.#set(key, value, revision, touched);
+    for (const key of [...this.#resources.keys()]) if (!present.has(key)) this.#setResource(key, undefined, touched);
+    for (const fact of items) {
+      const same = sameLog && fact?.is === 'resource' && this.#resources.get(fact.key)?.revision === fact.held?.revision;
+      if (!same) this.#set(fact, touched);
     }
     this.#logId = snapshot.cursor.logId;
     this.#moveTo(snapshot.cursor.revision, snapshot.cursor.digest, snapshot.time);
     return touched;
   }
 
-  /** @throws RangeError when the entry does not follow on: the caller missed something and takes a snapshot. */
+  /**
+   * Takes the entry whole, or throws and stays as it was.
+   * @throws RangeError when the entry does not follow on (the caller missed something and takes a snapshot), or is of a newer version.
+   */
   fold(entry: Entry): Touched {
+    if (entry.version > ENTRY_VERSION) throw new RangeError(`entry ${entry.revision} is of version ${entry.version}`);
     if (entry.revision !== this.#revision + 1n || entry.previousDigest !== this.#digest) {
       throw new RangeError(`entry ${entry.revision} does not follow ${this.#revision}`);
     }
+    const facts = entry.changes.map(({ key, value }) => factOf(key, value, entry.revision));
     const touched = new TouchedBuilder();
-    for (const { key, value } of entry.changes) this.#set(key, value, entry.revision, touched);
+    for (const fact of facts) this.#set(fact, touched);
     this.#moveTo(entry.revision, entry.digest, entry.time);
     return touched;
   }
 
   get(ref: ResourceRef): Held | undefined {
-    return this.#resources.get(resourceKey(ref));
+    return this.#resources.get(keyText(ref));
   }
 
   service(name: QualifiedName): Held<ServiceResource> | undefined {
-    return asService(this.#resources.get(`service/${name}` as LogKey));
+    return asService(this.#resources.get(`service/${name}`));
   }
 
-  /** The Endpoints objects that name the service, by name. */
+  /** The Endpoints objects that name the service, in the order of their names. */
   endpointsOf(service: QualifiedName): readonly Stored<EndpointsResource>[] {
     return [...(this.#endpointsOf.get(service) ?? [])].sort().flatMap((key) => {
       const held = this.#resources.get(key);
@@ -132,25 +141,26 @@ export class ClusterState {
     this.#time = time;
   }
 
-  #set(key: LogKey, value: string | null, revision: Revision, touched: TouchedBuilder): void {
-    const address = vipOfKey(key);
-    if (address !== undefined) {
-      if (value === null) return;
-      const vip: KnownVip = { ...JSON.parse(value), revision };
-      this.vips.set(address, vip);
-      touched.services.add(vip.service);
-      return;
+  #set(fact: Fact | undefined, touched: TouchedBuilder): void {
+    switch (fact?.is) {
+      case 'resource':
+        this.#setResource(fact.key, fact.held, touched);
+        break;
+      case 'vip': {
+        const former = this.vips.get(fact.address);
+        if (former !== undefined) touched.services.add(former.service);
+        this.vips.set(fact.address, fact.vip);
+        touched.services.add(fact.vip.service);
+        break;
+      }
+      case 'vip-range':
+        this.#vipRange = fact.cidr;
+        break;
     }
-    if (key === VIP_RANGE_KEY) {
-      this.#vipRange = value === null ? undefined : JSON.parse(value);
-      return;
-    }
-    if (key.startsWith('service/') || key.startsWith('endpoints/')) this.#setResource(key, value, revision, touched);
   }
 
-  #setResource(key: LogKey, value: string | null, revision: Revision, touched: TouchedBuilder): void {
+  #setResource(key: string, after: Held | undefined, touched: TouchedBuilder): void {
     const before = this.#resources.get(key);
-    const after = value === null ? undefined : { resource: JSON.parse(value) as Stored, revision };
     if (before !== undefined) this.#unlink(key, before.resource, touched);
     if (after === undefined) this.#resources.delete(key);
     else {
@@ -160,15 +170,15 @@ export class ClusterState {
     touched.add(before, after);
   }
 
-  #link(key: LogKey, resource: Stored, touched: TouchedBuilder): void {
+  #link(key: string, resource: Stored, touched: TouchedBuilder): void {
     const service = serviceOf(resource);
     touched.services.add(service);
     if (resource.kind !== 'Endpoints') return;
-    const keys = this.#endpointsOf.get(service) ?? new Set<LogKey>();
+    const keys = this.#endpointsOf.get(service) ?? new Set<string>();
     this.#endpointsOf.set(service, keys.add(key));
   }
 
-  #unlink(key: LogKey, resource: Stored, touched: TouchedBuilder): void {
+  #unlink(key: string, resource: Stored, touched: TouchedBuilder): void {
     const service = serviceOf(resource);
     touched.services.add(service);
     const keys = this.#endpointsOf.get(service);
@@ -187,6 +197,21 @@ class TouchedBuilder implements Touched {
     const { kind, metadata } = resource;
     this.changes.push({ ref: { kind, namespace: metadata.namespace, name: metadata.name }, before, after });
   }
+}
+
+/** What a key's value says to this state; keys of other capabilities say nothing. */
+type Fact =
+  | { readonly is: 'resource'; readonly key: LogKey; readonly held: Held | undefined }
+  | { readonly is: 'vip'; readonly address: IpAddress; readonly vip: KnownVip }
+  | { readonly is: 'vip-range'; readonly cidr: string | undefined };
+
+function factOf(key: LogKey, value: string | null, revision: Revision): Fact | undefined {
+  const address = vipOfKey(key);
+  // A record of an address is replaced, never removed.
+  if (address !== undefined) return value === null ? undefined : { is: 'vip', address, vip: { ...JSON.parse(value), revision } };
+  if (key === VIP_RANGE_KEY) return { is: 'vip-range', cidr: value === null ? undefined : JSON.parse(value) };
+  if (!key.startsWith('service/') && !key.startsWith('endpoints/')) return undefined;
+  return { is: 'resource', key, held: value === null ? undefined : { resource: JSON.parse(value), revision } };
 }
 
 /** The service that a resource is part of. */
