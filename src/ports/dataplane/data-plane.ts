@@ -5,6 +5,8 @@ import type { CallOptions } from '../call-options.js';
 /** A listener with the port that it is to be bound to; 0 asks the kernel for a free one. */
 export interface ListenerSpec extends Omit<L4Listener, 'port'> {
   readonly listenPort: number;
+  /** How long each endpoint that is tried may take to answer, milliseconds, at least 1; 3,000 when left out. */
+  readonly connectTimeoutMs?: number;
 }
 
 export interface TableDelta {
@@ -57,7 +59,10 @@ export interface DataPlaneInfo {
 }
 
 export type DataPlaneEvent =
-  /** The last connection of a withdrawn endpoint is gone; `closed` of them were cut at the deadline. */
+  /**
+   * The last connection of a withdrawn endpoint is gone; `closed` of them were cut at the deadline, by a reset, as a cut stream must not
+   * look like a whole one. At once when there was none; never when the endpoint came back before.
+   */
   | { readonly type: 'drained'; readonly id: ListenerId; readonly endpoint: string; readonly closed: number }
   /** Accepting pauses because descriptors or memory ran out; it is taken up again by itself. */
   | { readonly type: 'accept_paused'; readonly detail: string };

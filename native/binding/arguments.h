@@ -1,0 +1,18 @@
+#pragma once
+
+#include <napi.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace holdfast::binding {
+
+/// Each throws a TypeError that names the argument and what it must be.
+double integer_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name, double least, double most);
+std::string string_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
+Napi::Function function_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
+/// Valid until control returns to JavaScript.
+std::span<const std::uint8_t> bytes_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
+
+}  // namespace holdfast::binding

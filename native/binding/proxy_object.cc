@@ -1,0 +1,142 @@
+#include "proxy_object.h"
+
+#include "arguments.h"
+#include "table_codec.h"
+#include "values.h"
+
+namespace holdfast::binding {
+namespace {
+
+/// What JavaScript has not taken yet; more are dropped and counted.
+constexpr std::size_t kEventQueue = 1024;
+constexpr double kMostThreads = 64;
+/// A day: a longer wait is a mistake.
+constexpr double kLongestGraceMs = 86'400'000;
+
+/// Calls a function on the JavaScript thread once, from any thread; keeps the process alive until then.
+class OneCall {
+ public:
+  OneCall(Napi::Env env, const char* name)
+      : function_(Napi::ThreadSafeFunction::New(env, Napi::Function(), name, 0, 1)) {}
+
+  template <typename Call>
+  void operator()(Call call) const {
+    function_.NonBlockingCall([call = std::move(call)](Napi::Env env, Napi::Function) { call(env); });
+    function_.Release();
+  }
+
+ private:
+  Napi::ThreadSafeFunction function_;
+};
+
+}  // namespace
+
+Napi::Function ProxyObject::define(Napi::Env env) {
+  return DefineClass(env, "Proxy",
+                     {InstanceMethod<&ProxyObject::apply>("apply"), InstanceMethod<&ProxyObject::stats>("stats"),
+                      InstanceMethod<&ProxyObject::info>("info"), InstanceMethod<&ProxyObject::stop>("stop")});
+}
+
+ProxyObject::ProxyObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
+  const Napi::Env env = info.Env();
+  const auto threads = integer_argument(info, 0, "threads", 0, kMostThreads);
+  const Napi::Function on_event = function_argument(info, 1, "onEvent");
+  events_ = Napi::ThreadSafeFunction::New(env, on_event, "holdfast events", kEventQueue, 1);
+  events_.Unref(env);
+  try {
+    proxy_ = std::make_unique<proxy::Proxy>(static_cast<std::size_t>(threads), [this](proxy::Event event) { emit(std::move(event)); });
+  } catch (const std::exception& error) {
+    events_.Release();
+    throw Napi::Error::New(env, error.what());
+  }
+  // After the queue's own hook, so it runs before that: the threads are gone when the queue goes.
+  napi_add_env_cleanup_hook(env, at_environment_end, this);
+}
+
+ProxyObject::~ProxyObject() {
+  if (!proxy_) return;
+  napi_remove_env_cleanup_hook(Env(), at_environment_end, this);
+  shut_down();
+}
+
+void ProxyObject::at_environment_end(void* self) noexcept { static_cast<ProxyObject*>(self)->shut_down(); }
+
+void ProxyObject::shut_down() noexcept {
+  if (!proxy_) return;
+  proxy_.reset();
+  events_.Release();
+}
+
+void ProxyObject::emit(proxy::Event event) {
+  auto* data = new proxy::Event(std::move(event));
+  const auto call = [](Napi::Env env, Napi::Function on_event, proxy::Event* raw) {
+    const std::unique_ptr<proxy::Event> owned(raw);
+    if (on_event) on_event.Call({event_value(env, *owned)});
+  };
+  if (events_.NonBlockingCall(data, call) == napi_ok) return;
+  delete data;
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Napi::Value ProxyObject::apply(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto decoded = proxy::decode_table_delta(bytes_argument(info, 0, "delta"));
+  if (const auto* error = std::get_if<proxy::DecodeError>(&decoded)) throw Napi::TypeError::New(env, "delta: " + error->problem);
+  const auto deferred = std::make_shared<Napi::Promise::Deferred>(env);
+  if (!proxy_ || proxy_->stopping()) {
+    deferred->Reject(Napi::Error::New(env, "the proxy is stopped").Value());
+    return deferred->Promise();
+  }
+  const auto results = std::make_shared<std::vector<proxy::ListenResult>>();
+  *results = proxy_->apply(std::get<proxy::TableDelta>(decoded), [deferred, results, call = OneCall(env, "holdfast apply")] {
+    call([deferred, results](Napi::Env env) { deferred->Resolve(results_value(env, *results)); });
+  });
+  return deferred->Promise();
+}
+
+Napi::Value ProxyObject::stats(const Napi::CallbackInfo& info) {
+  if (!proxy_) return stats_value(info.Env(), {});
+  if (info.Length() == 0) return stats_value(info.Env(), proxy_->table().stats());
+  const auto id = static_cast<proxy::ListenerId>(integer_argument(info, 0, "id", 0, 4294967295.0));
+  const auto one = proxy_->table().stats(id);
+  return stats_value(info.Env(), one ? std::vector{*one} : std::vector<proxy::ListenerStats>{});
+}
+
+Napi::Value ProxyObject::info(const Napi::CallbackInfo& info) {
+  const proxy::ProxyInfo facts = proxy_ ? proxy_->info() : proxy::ProxyInfo{};
+  const Napi::Object value = Napi::Object::New(info.Env());
+  value.Set("threads", static_cast<double>(facts.threads));
+  value.Set("listenerBudget", static_cast<double>(facts.listener_budget));
+  value.Set("listeners", static_cast<double>(facts.listeners));
+  value.Set("droppedEvents", static_cast<double>(dropped_.load(std::memory_order_relaxed)));
+  return value;
+}
+
+Napi::Value ProxyObject::stop(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const std::chrono::milliseconds grace(static_cast<std::int64_t>(integer_argument(info, 0, "graceMs", 0, kLongestGraceMs)));
+  const auto deferred = Napi::Promise::Deferred::New(env);
+  if (stopped_ || !proxy_) {
+    deferred.Resolve(env.Undefined());
+    return deferred.Promise();
+  }
+  waiting_for_stop_.push_back(deferred);
+  if (proxy_->stopping()) {
+    proxy_->begin_stop(grace, nullptr);
+    return deferred.Promise();
+  }
+  Ref();  // not collected before the promise is settled
+  proxy_->begin_stop(grace, [this, call = OneCall(env, "holdfast stop")] { call([this](Napi::Env later) { all_ended(later); }); });
+  return deferred.Promise();
+}
+
+/// The threads have nothing left but to return, so the join takes no time.
+void ProxyObject::all_ended(Napi::Env env) {
+  if (proxy_) proxy_->join();
+  stopped_ = true;
+  for (const auto& deferred : waiting_for_stop_) deferred.Resolve(env.Undefined());
+  waiting_for_stop_.clear();
+  Unref();
+}
+
+}  // namespace holdfast::binding

@@ -1,0 +1,179 @@
+#include "control_table.h"
+
+#include <algorithm>
+
+namespace holdfast::proxy {
+namespace {
+
+/// Whether `socket` is what a listener with this address would open: a listener that asks for any port keeps the one it has.
+bool serves(const ListenSocket& socket, const net::SocketAddress& address) {
+  net::SocketAddress bound = socket.bound();
+  if (address.port == 0) bound.port = 0;
+  return bound == address;
+}
+
+bool has(const ListenerConfig& config, const net::SocketAddress& endpoint) {
+  return std::any_of(config.endpoints.begin(), config.endpoints.end(), [&](const Endpoint& e) { return e.address == endpoint; });
+}
+
+}  // namespace
+
+ControlTable::Applied ControlTable::apply(const TableDelta& delta) {
+  forget_removed();
+  Applied applied;
+  auto updates = std::make_shared<std::vector<ListenerUpdate>>();
+  // Until this function ends the spares stay open: no gap for those that take one over, new before old for those that move.
+  Spares spares = give_up_sockets(delta);
+  for (const ListenerId id : delta.remove) remove(id, *updates);
+  for (const ListenerConfig& config : delta.upsert) applied.results.push_back(upsert(config, spares, *updates));
+  applied.updates = std::move(updates);
+  return applied;
+}
+
+ControlTable::Spares ControlTable::give_up_sockets(const TableDelta& delta) {
+  Spares spares;
+  const auto give_up = [&](Record& record) {
+    spares.emplace(record.socket->bound(), record.socket);
+    record.socket.reset();
+    --listening_;
+  };
+  for (const ListenerId id : delta.remove) {
+    const auto found = records_.find(id);
+    if (found != records_.end() && found->second.socket) give_up(found->second);
+  }
+  for (const ListenerConfig& config : delta.upsert) {
+    const auto found = records_.find(config.id);
+    if (found == records_.end() || !found->second.socket) continue;
+    if (!serves(*found->second.socket, config.address)) give_up(found->second);
+  }
+  return spares;
+}
+
+void ControlTable::remove(ListenerId id, std::vector<ListenerUpdate>& updates) {
+  const auto found = records_.find(id);
+  if (found == records_.end() || !found->second.config) return;
+  Record& record = found->second;
+  ListenerUpdate update;
+  update.id = id;
+  update.withdrawn = withdraw_missing(id, record, nullptr);
+  updates.push_back(std::move(update));
+  record.config.reset();
+  removed_.push_back(id);
+}
+
+ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, std::vector<ListenerUpdate>& updates) {
+  Record& record = records_[config.id];
+  const bool was_listening = record.socket != nullptr;
+  ListenResult result{config.id, 0, std::nullopt};
+  if (!was_listening) result.error = open(record, config.address, spares);
+  if (record.socket) result.port = record.socket->bound().port;
+  if (was_listening && record.config && *record.config == config) return result;
+
+  if (!record.counters) record.counters = std::make_shared<ListenerCounters>(workers_);
+  ListenerUpdate update;
+  update.id = config.id;
+  update.config = record.config = std::make_shared<const ListenerConfig>(config);
+  update.socket = record.socket;
+  update.counters = record.counters;
+  update.withdrawn = withdraw_missing(config.id, record, &config);
+  for (const Endpoint& endpoint : config.endpoints) {
+    EndpointRecord& known = record.endpoints[endpoint.address];
+    if (!known.counters) known.counters = std::make_shared<EndpointCounters>(workers_);
+    known.draining = false;
+    update.endpoint_counters.push_back(known.counters);
+  }
+  updates.push_back(std::move(update));
+  return result;
+}
+
+std::optional<ListenError> ControlTable::open(Record& record, const net::SocketAddress& address, Spares& spares) {
+  const auto spare = std::find_if(spares.begin(), spares.end(), [&](const auto& entry) { return entry.first == address; });
+  if (spare != spares.end()) {
+    record.socket = spare->second;
+    spares.erase(spare);
+  } else if (listening_ >= listener_budget()) {
+    return ListenError{BindFailure::fd_limit, "all " + std::to_string(listener_budget()) + " listening sockets that the limit of open files allows are in use"};
+  } else {
+    auto opened = ListenSocket::open(address);
+    if (auto* error = std::get_if<ListenError>(&opened)) return std::move(*error);
+    record.socket = std::move(std::get<std::shared_ptr<ListenSocket>>(opened));
+  }
+  ++listening_;
+  return std::nullopt;
+}
+
+/// Those of the record's endpoints that `config` has not (all when it is null) and that are not draining yet. Forgets those that have drained.
+std::vector<Withdrawal> ControlTable::withdraw_missing(ListenerId id, Record& record, const ListenerConfig* config) {
+  std::vector<Withdrawal> withdrawn;
+  for (auto entry = record.endpoints.begin(); entry != record.endpoints.end();) {
+    auto& [address, endpoint] = *entry;
+    const bool present = config != nullptr && has(*config, address);
+    if (!present && endpoint.draining && active_connections(*endpoint.counters) == 0) {
+      entry = record.endpoints.erase(entry);
+      continue;
+    }
+    if (!present && !endpoint.draining) {
+      endpoint.draining = true;
+      withdrawn.push_back({address, std::make_shared<Drain>(workers_, id, address)});
+    }
+    ++entry;
+  }
+  return withdrawn;
+}
+
+void ControlTable::forget_removed() {
+  std::erase_if(removed_, [this](ListenerId id) {
+    const auto found = records_.find(id);
+    if (found == records_.end() || found->second.config) return true;  // it has come back
+    const auto& endpoints = found->second.endpoints;
+    const bool drains = std::any_of(endpoints.begin(), endpoints.end(),
+                                    [](const auto& entry) { return active_connections(*entry.second.counters) > 0; });
+    if (!drains) records_.erase(found);
+    return !drains;
+  });
+}
+
+void ControlTable::close_all() noexcept {
+  for (auto& [id, record] : records_) record.socket.reset();
+  listening_ = 0;
+}
+
+std::vector<ListenerStats> ControlTable::stats() const {
+  std::vector<ListenerStats> all;
+  all.reserve(records_.size());
+  for (const auto& [id, record] : records_) {
+    if (record.config) all.push_back(stats_of(id, record));
+  }
+  return all;
+}
+
+std::optional<ListenerStats> ControlTable::stats(ListenerId id) const {
+  const auto found = records_.find(id);
+  if (found == records_.end() || !found->second.config) return std::nullopt;
+  return stats_of(id, found->second);
+}
+
+ListenerStats ControlTable::stats_of(ListenerId id, const Record& record) const {
+  const ListenerCounters& counters = *record.counters;
+  ListenerStats stats{};
+  stats.id = id;
+  std::uint64_t ended = 0;
+  for (std::size_t i = 0; i < kOutcomes; ++i) {
+    stats.ended[i] = counters.sum([i](const ListenerBlock& block) -> const Counter& { return block.ended[i]; });
+    ended += stats.ended[i];
+  }
+  const auto accepted = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.accepted; });
+  stats.active = accepted > ended ? accepted - ended : 0;
+  stats.bytes_in = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.bytes_in; });
+  stats.bytes_out = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.bytes_out; });
+  stats.dial_failures = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.dial_failures; });
+  for (const auto& [address, endpoint] : record.endpoints) {
+    const auto active = active_connections(*endpoint.counters);
+    if (endpoint.draining && active == 0) continue;
+    const auto total = endpoint.counters->sum([](const EndpointBlock& block) -> const Counter& { return block.opened; });
+    stats.endpoints.push_back({address, active, total, endpoint.draining});
+  }
+  return stats;
+}
+
+}  // namespace holdfast::proxy

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "listener_update.h"
+
+namespace holdfast::proxy {
+
+/// How an upserted listener came out.
+struct ListenResult {
+  ListenerId id;
+  /// The port it listens on; 0 with an error.
+  std::uint16_t port = 0;
+  std::optional<ListenError> error;
+};
+
+struct EndpointStats {
+  net::SocketAddress address;
+  std::uint64_t active;
+  std::uint64_t total;
+  bool draining;
+};
+
+struct ListenerStats {
+  ListenerId id;
+  std::uint64_t active;
+  std::uint64_t ended[kOutcomes];
+  std::uint64_t bytes_in;
+  std::uint64_t bytes_out;
+  std::uint64_t dial_failures;
+  std::vector<EndpointStats> endpoints;
+};
+
+/// The table as the control side knows it: opens the sockets, and says to the workers what is new. One thread at a time.
+class ControlTable {
+ public:
+  explicit ControlTable(std::size_t workers) : workers_(workers) {}
+
+  struct Applied {
+    /// One per upsert, in order.
+    std::vector<ListenResult> results;
+    /// What really changed: nothing when the same delta is applied again.
+    UpdateBatch updates;
+  };
+
+  /// Sockets move within a delta: an address that one listener gives up is taken over by another without being closed, and a listener's new
+  /// socket is open before its old one is closed.
+  Applied apply(const TableDelta& delta);
+
+  void close_all() noexcept;
+
+  std::vector<ListenerStats> stats() const;
+  std::optional<ListenerStats> stats(ListenerId id) const;
+  std::size_t listening() const noexcept { return listening_; }
+
+ private:
+  struct EndpointRecord {
+    std::shared_ptr<EndpointCounters> counters;
+    bool draining = false;
+  };
+  struct Record {
+    /// Null when it was removed, and its endpoints drain.
+    std::shared_ptr<const ListenerConfig> config;
+    std::shared_ptr<ListenSocket> socket;
+    std::shared_ptr<ListenerCounters> counters;
+    std::map<net::SocketAddress, EndpointRecord> endpoints;
+  };
+  using Spares = std::map<net::SocketAddress, std::shared_ptr<ListenSocket>>;
+
+  Spares give_up_sockets(const TableDelta& delta);
+  void remove(ListenerId id, std::vector<ListenerUpdate>& updates);
+  ListenResult upsert(const ListenerConfig& config, Spares& spares, std::vector<ListenerUpdate>& updates);
+  std::optional<ListenError> open(Record& record, const net::SocketAddress& address, Spares& spares);
+  std::vector<Withdrawal> withdraw_missing(ListenerId id, Record& record, const ListenerConfig* config);
+  void forget_removed();
+  ListenerStats stats_of(ListenerId id, const Record& record) const;
+
+  const std::size_t workers_;
+  std::unordered_map<ListenerId, Record> records_;
+  /// Those whose connections drain; looked through at each apply.
+  std::vector<ListenerId> removed_;
+  std::size_t listening_ = 0;
+};
+
+}  // namespace holdfast::proxy

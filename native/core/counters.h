@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace holdfast::proxy {
+
+/// Written by one worker, read by anybody. No locked instruction: there is one writer.
+class Counter {
+ public:
+  void add(std::uint64_t amount) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// How a connection ended.
+enum class Outcome : std::uint8_t { completed, failed, refused, reset, drained };
+constexpr std::size_t kOutcomes = 5;
+
+/// One worker's share of a listener's counters, on cache lines of its own.
+struct alignas(64) ListenerBlock {
+  Counter accepted;
+  Counter ended[kOutcomes];
+  Counter bytes_in;
+  Counter bytes_out;
+  Counter dial_failures;
+};
+
+struct alignas(64) EndpointBlock {
+  Counter opened;
+  Counter closed;
+};
+
+/// One block per worker. Shared by the control side and the connections that count on it, whichever lasts longer.
+template <typename Block>
+class Counters {
+ public:
+  explicit Counters(std::size_t workers) : blocks_(workers) {}
+
+  Block& of(std::size_t worker) noexcept { return blocks_[worker]; }
+
+  template <typename Select>
+  std::uint64_t sum(Select select) const noexcept {
+    std::uint64_t total = 0;
+    for (const Block& block : blocks_) total += select(block).value();
+    return total;
+  }
+
+ private:
+  std::vector<Block> blocks_;
+};
+
+using ListenerCounters = Counters<ListenerBlock>;
+using EndpointCounters = Counters<EndpointBlock>;
+
+/// `opened` less `closed`, read in an order that cannot give less than nothing.
+inline std::uint64_t active_connections(const EndpointCounters& counters) noexcept {
+  const std::uint64_t closed = counters.sum([](const EndpointBlock& block) -> const Counter& { return block.closed; });
+  const std::uint64_t opened = counters.sum([](const EndpointBlock& block) -> const Counter& { return block.opened; });
+  return opened > closed ? opened - closed : 0;
+}
+
+}  // namespace holdfast::proxy

@@ -1,0 +1,65 @@
+#include "proxy.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace holdfast::proxy {
+namespace {
+
+constexpr auto kPauseEventInterval = std::chrono::seconds(5);
+
+std::size_t worker_count(std::size_t wanted) {
+  return wanted > 0 ? wanted : std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 8);
+}
+
+}  // namespace
+
+Proxy::Proxy(std::size_t threads, EventSink sink)
+    : sink_(std::move(sink)), limited_sink_([this](Event event) { emit(std::move(event)); }), table_(worker_count(threads)) {
+  for (std::size_t i = 0; i < worker_count(threads); ++i) workers_.push_back(std::make_unique<Worker>(i, limited_sink_));
+  try {
+    for (const auto& worker : workers_) worker->start();
+  } catch (...) {
+    begin_stop(std::chrono::milliseconds(0), nullptr);
+    join();
+    throw;
+  }
+}
+
+Proxy::~Proxy() {
+  begin_stop(std::chrono::milliseconds(0), nullptr);
+  join();
+}
+
+std::vector<ListenResult> Proxy::apply(const TableDelta& delta, std::function<void()> taken) {
+  ControlTable::Applied applied = table_.apply(delta);
+  const auto countdown = std::make_shared<Countdown>(workers_.size(), std::move(taken));
+  for (const auto& worker : workers_) worker->take(applied.updates, countdown);
+  return std::move(applied.results);
+}
+
+ProxyInfo Proxy::info() const noexcept { return {workers_.size(), listener_budget(), table_.listening()}; }
+
+void Proxy::begin_stop(std::chrono::milliseconds grace, std::function<void()> ended) {
+  const auto countdown = stopping_ ? nullptr : std::make_shared<Countdown>(workers_.size(), std::move(ended));
+  stopping_ = true;
+  table_.close_all();
+  for (const auto& worker : workers_) worker->begin_stop(grace, countdown);
+}
+
+void Proxy::join() noexcept {
+  for (const auto& worker : workers_) worker->join();
+}
+
+/// When descriptors run out, every worker says so ten times a second.
+void Proxy::emit(Event event) {
+  if (std::holds_alternative<AcceptPaused>(event)) {
+    const std::int64_t now = net::Clock::now().time_since_epoch().count();
+    std::int64_t quiet_until = quiet_until_.load(std::memory_order_relaxed);
+    const std::int64_t next = now + net::Clock::duration(kPauseEventInterval).count();
+    if (now < quiet_until || !quiet_until_.compare_exchange_strong(quiet_until, next)) return;
+  }
+  sink_(std::move(event));
+}
+
+}  // namespace holdfast::proxy

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "control_table.h"
+#include "events.h"
+#include "worker.h"
+
+namespace holdfast::proxy {
+
+struct ProxyInfo {
+  std::size_t threads;
+  std::size_t listener_budget;
+  std::size_t listeners;
+};
+
+/// The TCP proxy: worker threads that carry connections, and the control side, whose functions one thread calls and none of which waits
+/// for a worker, but for `join`.
+class Proxy {
+ public:
+  /// Starts `threads` workers; 0 means one per core, at least 2 and at most 8. @throws std::system_error
+  Proxy(std::size_t threads, EventSink sink);
+  /// Stops at once.
+  ~Proxy();
+
+  /// Opens and closes sockets before it returns. `taken` runs on a worker's thread when every worker has the new table. Not after `begin_stop`.
+  std::vector<ListenResult> apply(const TableDelta& delta, std::function<void()> taken);
+
+  const ControlTable& table() const noexcept { return table_; }
+  ProxyInfo info() const noexcept;
+  bool stopping() const noexcept { return stopping_; }
+
+  /// Listeners close now, connections have `grace`. `ended` runs on a worker's thread when all have ended but for their return. Again: the shorter
+  /// grace counts, the first `ended` runs.
+  void begin_stop(std::chrono::milliseconds grace, std::function<void()> ended);
+  /// After `begin_stop`: waits for the threads.
+  void join() noexcept;
+
+ private:
+  void emit(Event event);
+
+  const EventSink sink_;
+  const EventSink limited_sink_;
+  std::atomic<std::int64_t> quiet_until_{0};
+  std::vector<std::unique_ptr<Worker>> workers_;
+  ControlTable table_;
+  bool stopping_ = false;
+};
+
+}  // namespace holdfast::proxy

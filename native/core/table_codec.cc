@@ -1,0 +1,139 @@
+#include "table_codec.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+namespace holdfast::proxy {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x44544648;  // "HFTD"
+constexpr std::uint16_t kVersion = 1;
+constexpr std::size_t kRemoveSize = 4;
+constexpr std::size_t kUpsertSize = 36;
+constexpr std::size_t kEndpointSize = 20;
+
+struct Malformed {
+  std::string problem;
+};
+
+[[noreturn]] void fail(std::string problem) { throw Malformed{std::move(problem)}; }
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
+
+  std::uint8_t u8() { return take(1)[0]; }
+  std::uint16_t u16() {
+    const auto b = take(2);
+    return static_cast<std::uint16_t>(b[0] | b[1] << 8);
+  }
+  std::uint32_t u32() {
+    const std::uint32_t low = u16();
+    return low | static_cast<std::uint32_t>(u16()) << 16;
+  }
+  void zero() {
+    if (u16() != 0) fail("reserved bytes are not zero");
+  }
+  std::span<const std::uint8_t> take(std::size_t count) {
+    if (rest_.size() < count) fail("truncated");
+    const auto taken = rest_.first(count);
+    rest_ = rest_.subspan(count);
+    return taken;
+  }
+  /// Before anything is reserved for them: a count that the message cannot hold is refused.
+  void expect(std::size_t count, std::size_t size) const {
+    if (rest_.size() / size < count) fail("truncated");
+  }
+  bool empty() const { return rest_.empty(); }
+
+ private:
+  std::span<const std::uint8_t> rest_;
+};
+
+net::Family read_family(Reader& in) {
+  const std::uint8_t family = in.u8();
+  if (family != 4 && family != 6) fail("unknown address family " + std::to_string(family));
+  return static_cast<net::Family>(family);
+}
+
+void read_address(Reader& in, net::SocketAddress& address) {
+  const auto bytes = in.take(16);
+  std::copy(bytes.begin(), bytes.end(), address.bytes.begin());
+  if (address.family != net::Family::ipv4) return;
+  if (std::any_of(bytes.begin() + 4, bytes.end(), [](std::uint8_t byte) { return byte != 0; })) {
+    fail("bytes after an IPv4 address are not zero");
+  }
+}
+
+Endpoint read_endpoint(Reader& in) {
+  Endpoint endpoint;
+  endpoint.address.family = read_family(in);
+  endpoint.weight = in.u8();
+  endpoint.address.port = in.u16();
+  read_address(in, endpoint.address);
+  if (endpoint.weight < 1 || endpoint.weight > 100) fail("weight is not 1 to 100");
+  if (endpoint.address.port == 0) fail("endpoint port is 0");
+  return endpoint;
+}
+
+ListenerConfig read_upsert(Reader& in) {
+  ListenerConfig config;
+  config.id = in.u32();
+  config.address.family = read_family(in);
+  const std::uint8_t algorithm = in.u8();
+  if (algorithm > 1) fail("unknown algorithm " + std::to_string(algorithm));
+  config.algorithm = static_cast<Algorithm>(algorithm);
+  config.address.port = in.u16();
+  config.drain = std::chrono::milliseconds(in.u32());
+  config.connect_timeout = std::chrono::milliseconds(in.u32());
+  if (config.connect_timeout.count() == 0) fail("connect timeout is 0");
+  const std::size_t endpoints = in.u16();
+  in.zero();
+  read_address(in, config.address);
+  in.expect(endpoints, kEndpointSize);
+  config.endpoints.reserve(endpoints);
+  std::set<net::SocketAddress> seen;
+  for (std::size_t i = 0; i < endpoints; ++i) {
+    config.endpoints.push_back(read_endpoint(in));
+    if (!seen.insert(config.endpoints.back().address).second) fail("an endpoint stands twice");
+  }
+  return config;
+}
+
+TableDelta read_delta(Reader& in) {
+  if (in.u32() != kMagic) fail("not a table delta");
+  if (const std::uint16_t version = in.u16(); version != kVersion) fail("unknown version " + std::to_string(version));
+  in.zero();
+  const std::size_t removes = in.u32();
+  const std::size_t upserts = in.u32();
+  in.expect(removes, kRemoveSize);
+  in.expect(upserts, kUpsertSize);
+  TableDelta delta;
+  delta.remove.reserve(removes);
+  delta.upsert.reserve(upserts);
+  std::unordered_set<ListenerId> seen;
+  for (std::size_t i = 0; i < removes; ++i) {
+    delta.remove.push_back(in.u32());
+    if (!seen.insert(delta.remove.back()).second) fail("a listener stands twice");
+  }
+  for (std::size_t i = 0; i < upserts; ++i) {
+    delta.upsert.push_back(read_upsert(in));
+    if (!seen.insert(delta.upsert.back().id).second) fail("a listener stands twice");
+  }
+  if (!in.empty()) fail("bytes after the end");
+  return delta;
+}
+
+}  // namespace
+
+std::variant<TableDelta, DecodeError> decode_table_delta(std::span<const std::uint8_t> bytes) {
+  try {
+    Reader in(bytes);
+    return read_delta(in);
+  } catch (Malformed& malformed) {
+    return DecodeError{std::move(malformed.problem)};
+  }
+}
+
+}  // namespace holdfast::proxy

@@ -1,0 +1,124 @@
+import { setImmediate } from 'node:timers/promises';
+import type { ListenerId } from '../../domain/dataplane/model.js';
+import { formatAddressPort, ipAddress } from '../../domain/kernel/network.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type {
+  DataPlane,
+  DataPlaneEvent,
+  DataPlaneInfo,
+  ListenerSpec,
+  ListenerStats,
+  ListenResult,
+  TableDelta,
+} from '../../ports/dataplane/data-plane.js';
+import type { Addon, NativeEvent, NativeProxy, NativeResult } from './addon.js';
+import { ListenerNumbers } from './listener-numbers.js';
+import { type NumberedStats, readStats } from './stats-rows.js';
+import { encodeTableDelta } from './table-codec.js';
+
+/** About 10 us a listener to bind, so that the main thread is away for 5 ms at most. */
+const batchSize = 512;
+
+const noThreads: DataPlaneInfo = { threads: 0, listenerBudget: 0, listeners: 0 };
+
+/** The proxy threads of the native addon. */
+export class NativeDataPlane implements DataPlane {
+  readonly #load: () => Addon;
+  readonly #threads: number;
+  readonly #numbers = new ListenerNumbers();
+  #proxy: NativeProxy | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  /** `threads` 0: one per core, at least 2 and at most 8. */
+  constructor(load: () => Addon, threads = 0) {
+    this.#load = load;
+    this.#threads = threads;
+  }
+
+  start(onEvent: (event: DataPlaneEvent) => void): void {
+    if (this.#proxy !== undefined) throw new Error('the data plane was started before');
+    const addon = this.#load();
+    this.#proxy = new addon.Proxy(this.#threads, (native) => {
+      const event = this.#eventOf(native);
+      if (event !== undefined) onEvent(event);
+    });
+  }
+
+  apply(delta: TableDelta, options: CallOptions): Promise<readonly ListenResult[]> {
+    const run = this.#queue.then(() => this.#apply(delta, options));
+    this.#queue = run.catch(() => undefined);
+    return run;
+  }
+
+  stats(): readonly ListenerStats[] {
+    return this.#proxy === undefined ? [] : readStats(this.#proxy.stats()).flatMap((row) => this.#named(row));
+  }
+
+  statsOf(id: ListenerId): ListenerStats | undefined {
+    const number = this.#numbers.of(id);
+    if (this.#proxy === undefined || number === undefined) return undefined;
+    return readStats(this.#proxy.stats(number)).flatMap((row) => this.#named(row))[0];
+  }
+
+  info(): DataPlaneInfo {
+    if (this.#proxy === undefined) return noThreads;
+    const { threads, listenerBudget, listeners } = this.#proxy.info();
+    return { threads, listenerBudget, listeners };
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    await this.#proxy?.stop(graceMs);
+  }
+
+  async #apply({ remove, upsert }: TableDelta, { signal }: CallOptions): Promise<readonly ListenResult[]> {
+    signal.throwIfAborted();
+    const proxy = this.#proxy;
+    if (proxy === undefined) throw new Error('the data plane is not started');
+    // Small deltas in one piece, so that an address can go from one listener to another in it without a gap.
+    if (remove.length + upsert.length <= batchSize) return this.#applyBatch(proxy, { remove, upsert });
+    for (const part of batches(remove)) {
+      await this.#applyBatch(proxy, { remove: part, upsert: [] });
+      await setImmediate(undefined, { signal });
+    }
+    const results: ListenResult[] = [];
+    for (const part of batches(upsert)) {
+      results.push(...(await this.#applyBatch(proxy, { remove: [], upsert: part })));
+      await setImmediate(undefined, { signal });
+    }
+    return results;
+  }
+
+  async #applyBatch(proxy: NativeProxy, { remove, upsert }: TableDelta): Promise<readonly ListenResult[]> {
+    const wanted = new Set(upsert.map((spec) => spec.id));
+    const gone = [...new Set(remove)].filter((id) => !wanted.has(id));
+    const removed = gone.flatMap((id) => this.#numbers.of(id) ?? []);
+    const upserted = upsert.map((spec) => ({ number: this.#numbers.take(spec.id), spec }));
+    const results = await proxy.apply(encodeTableDelta(removed, upserted));
+    for (const id of gone) this.#numbers.release(id);
+    return upsert.flatMap((spec, index) => resultOf(spec, results[index]));
+  }
+
+  #named({ number, ...counters }: NumberedStats): ListenerStats[] {
+    const id = this.#numbers.nameOf(number);
+    return id === undefined ? [] : [{ id, ...counters }];
+  }
+
+  #eventOf(event: NativeEvent): DataPlaneEvent | undefined {
+    if (event.type === 'accept_paused') return event;
+    const id = this.#numbers.nameOf(event.id);
+    const address = ipAddress(event.address);
+    if (id === undefined || address === undefined) return undefined;
+    return { type: 'drained', id, endpoint: formatAddressPort(address, event.port), closed: event.closed };
+  }
+}
+
+function resultOf({ id }: ListenerSpec, result: NativeResult | undefined): ListenResult[] {
+  if (result === undefined) return [];
+  return 'port' in result
+    ? [{ id, listening: true, port: result.port }]
+    : [{ id, listening: false, reason: result.reason, detail: result.detail }];
+}
+
+function* batches<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < items.length; start += batchSize) yield items.slice(start, start + batchSize);
+}
