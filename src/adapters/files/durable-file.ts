@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { link, lstat, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { CallOptions } from '../../ports/call-options.js';
+import { errnoOf } from './errno.js';
+
+/**
+ * A temporary file that is older belongs to a writer that died: writing takes milliseconds. A process id would not tell, as in a
+ * container every writer has the same.
+ */
+const staleAfterMs = 60_000;
+
+export interface WriteOptions extends CallOptions {
+  /** 0600 unless given. */
+  readonly mode?: number;
+}
+
+/**
+ * Puts `data` at `path`, whatever stood there. Durable when it resolves; on abort, failure or a crash the old or the new content is
+ * there, whole. The folder must exist. Errors are those of the system calls.
+ */
+export async function replaceFile(path: string, data: string | Uint8Array, options: WriteOptions): Promise<void> {
+  await throughTemporary(path, data, options, (temporary) => rename(temporary, path));
+}
+
+/**
+ * Puts `data` at `path` unless something stands there, and says whether it did. Of several callers at once one does. Otherwise like
+ * `replaceFile`. When it resolves with `false`, what stands there is durable as well.
+ */
+export async function createFile(path: string, data: string | Uint8Array, options: WriteOptions): Promise<boolean> {
+  return throughTemporary(path, data, options, async (temporary) => {
+    try {
+      await link(temporary, path);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === 'EEXIST') return false;
+      if (!withoutLinks.has(errnoOf(error) ?? '')) throw error;
+    }
+    // The best that such a file system has: the lock of the data directory keeps a second starter away.
+    if (await exists(path)) return false;
+    await rename(temporary, path);
+    return true;
+  });
+}
+
+/** Makes `path` and what is missing above it, private to this user, so that it survives a crash. */
+export async function ensureFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+}
+
+/** File systems without hard links (FAT, some network ones) say one of these. */
+const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK']);
+
+async function throughTemporary<T>(
+  path: string,
+  data: string | Uint8Array,
+  { mode = 0o600, signal }: WriteOptions,
+  place: (temporary: string) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  await removeStale(path);
+  const temporary = join(dirname(path), `${prefixOf(path)}${randomBytes(8).toString('hex')}${suffix}`);
+  try {
+    await writeSynced(temporary, data, mode);
+    signal.throwIfAborted();
+    const result = await place(temporary);
+    await syncFolder(dirname(path));
+    return result;
+  } finally {
+    await unlink(temporary).catch(() => {});
+  }
+}
+
+async function writeSynced(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+  const file = await open(path, 'wx', mode);
+  try {
+    // The umask may have taken bits away.
+    await file.chmod(mode);
+    await file.writeFile(data);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+const suffix = '.tmp';
+
+function prefixOf(path: string): string {
+  return `.${basename(path)}.`;
+}
+
+/** Files of dead writers of `path`. Failing to is no reason not to write. */
+async function removeStale(path: string): Promise<void> {
+  const names = await readdir(dirname(path)).catch(() => []);
+  for (const name of names) {
+    const isOurs = name.startsWith(prefixOf(path)) && /^[0-9a-f]{16}\.tmp$/.test(name.slice(prefixOf(path).length));
+    if (!isOurs) continue;
+    const temporary = join(dirname(path), name);
+    const age = await stat(temporary).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0,
+    );
+    if (age > staleAfterMs) await unlink(temporary).catch(() => {});
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
