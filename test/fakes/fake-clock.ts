@@ -1,62 +1,83 @@
-import { setImmediate } from 'node:timers/promises';
 import type { CallOptions } from '../../src/ports/call-options.js';
 import type { Clock } from '../../src/ports/clock.js';
 
 interface Sleeper {
   readonly due: number;
-  wake(): void;
+  readonly wake: () => void;
 }
 
-/** Time that passes only when it is told to. */
+/** Time that moves only when a test says so. */
 export class FakeClock implements Clock {
-  readonly #sleepers = new Set<Sleeper>();
-  readonly #start: number;
-  #elapsed = 0;
+  #wall: number;
+  #monotonic = 0;
+  #sleepers: Sleeper[] = [];
 
-  constructor(startMs = Date.UTC(2025, 0, 1)) {
-    this.#start = startMs;
+  constructor(now = Date.UTC(2026, 0, 31, 12)) {
+    this.#wall = now;
   }
 
   now(): number {
-    return this.#start + this.#elapsed;
+    return this.#wall;
   }
 
   monotonic(): number {
-    return this.#elapsed;
+    return this.#monotonic;
   }
 
-  async sleep(ms: number, { signal }: CallOptions): Promise<void> {
-    signal.throwIfAborted();
-    await new Promise<void>((resolve, reject) => {
-      const settle = (finish: () => void) => {
-        this.#sleepers.delete(sleeper);
-        signal.removeEventListener('abort', abort);
-        finish();
-      };
-      const abort = () => settle(() => reject(signal.reason));
-      const sleeper = { due: this.#elapsed + ms, wake: () => settle(resolve) };
-      this.#sleepers.add(sleeper);
-      signal.addEventListener('abort', abort);
+  sleep(ms: number, { signal }: CallOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const sleeper = { due: this.#monotonic + Math.max(0, ms), wake: resolve };
+      this.#sleepers.push(sleeper);
+      signal.addEventListener('abort', () => {
+        this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
+        reject(signal.reason);
+      });
     });
   }
 
-  /** Lets `ms` pass. Sleepers wake in the order of their time, and what each sets off is done before the next; `advance(0)` only lets everything settle. */
-  async advance(ms: number): Promise<void> {
-    const end = this.#elapsed + ms;
-    await setImmediate();
-    for (let next = this.#first(end); next !== undefined; next = this.#first(end)) {
-      this.#elapsed = Math.max(this.#elapsed, next.due);
-      next.wake();
-      await setImmediate();
-    }
-    this.#elapsed = end;
+  /** How many sleep. */
+  get sleepers(): number {
+    return this.#sleepers.length;
   }
 
-  #first(end: number): Sleeper | undefined {
-    let first: Sleeper | undefined;
-    for (const sleeper of this.#sleepers) {
-      if (sleeper.due <= end && (first === undefined || sleeper.due < first.due)) first = sleeper;
+  /**
+   * Both clocks go on. Sleepers wake one after the other, in the order of their times, each at its own time, and what they do
+   * (sleeping again as well) happens before the next one wakes.
+   */
+  async advance(ms: number): Promise<void> {
+    const end = this.#monotonic + ms;
+    await settle();
+    for (let next = this.#earliest(end); next !== undefined; next = this.#earliest(end)) {
+      this.#moveTo(next.due);
+      const woken = next;
+      this.#sleepers = this.#sleepers.filter((sleeper) => sleeper !== woken);
+      woken.wake();
+      await settle();
     }
-    return first;
+    this.#moveTo(end);
+    await settle();
   }
+
+  /** The wall clock jumps, back as well; nobody wakes. */
+  setWall(now: number): void {
+    this.#wall = now;
+  }
+
+  #moveTo(monotonic: number): void {
+    const step = Math.max(0, monotonic - this.#monotonic);
+    this.#monotonic += step;
+    this.#wall += step;
+  }
+
+  #earliest(end: number): Sleeper | undefined {
+    return this.#sleepers
+      .filter(({ due }) => due <= end)
+      .reduce<Sleeper | undefined>((first, other) => (first === undefined || other.due < first.due ? other : first), undefined);
+  }
+}
+
+/** Everything that is ready to run has run. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -37,6 +37,21 @@ export function logKey(text: string): LogKey {
   return text as LogKey;
 }
 
+/** @throws RangeError when `text` is not a log id: 1 to 64 of a-z, 0-9 and `-`. */
+export function logId(text: string): LogId {
+  if (!/^[a-z0-9-]{1,64}$/.test(text)) throw new RangeError(`not a log id: ${JSON.stringify(text)}`);
+  return text as LogId;
+}
+
+/** @throws RangeError when `text` is not a SHA-256 in lower-case hex. */
+export function digest(text: string): Digest {
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new RangeError(`not a digest: ${JSON.stringify(text)}`);
+  return text as Digest;
+}
+
+/** SHA-256 of the text's UTF-8 bytes, passed in: the domain has no crypto. */
+export type DigestOf = (text: string) => Digest;
+
 /** One key's new value: canonical JSON text, or `null` for its removal. */
 export interface Change {
   readonly key: LogKey;

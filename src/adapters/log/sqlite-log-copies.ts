@@ -1,0 +1,79 @@
+import { rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { AgentError } from '../../domain/kernel/errors.js';
+import type { Revision } from '../../domain/log/model.js';
+import { checkLog } from './sqlite-log-check.js';
+import { closeQuietly, makePrivateFile, putInPlace } from './sqlite-log-connection.js';
+import { openError } from './sqlite-log-errors.js';
+import { LogPaths } from './sqlite-log-paths.js';
+import type { FileState } from './sqlite-log-schema.js';
+
+const COPIES_KEPT = 3;
+
+export interface LogCopy {
+  readonly file: string;
+  /** When it was made, by its name; milliseconds since the Unix epoch. */
+  readonly time: number;
+  /** Undefined when it is damaged; `problem` then says how. */
+  readonly head: { readonly revision: Revision; readonly time: number } | undefined;
+  readonly problem: string | undefined;
+}
+
+/** The hourly copies beside `file`, newest first, each checked whole. Changes nothing. */
+export function listCopies(file: string): readonly LogCopy[] {
+  return new LogPaths(file).copies().map((copy) => {
+    try {
+      return { ...copy, head: checkCopy(copy.file).last, problem: undefined };
+    } catch (error) {
+      return { ...copy, head: undefined, problem: openError(error, copy.file).message };
+    }
+  });
+}
+
+/** @throws AgentError `log.corrupt`, `log.newer_schema` */
+export function checkCopy(file: string): FileState {
+  try {
+    const db = new DatabaseSync(file, { readOnly: true });
+    try {
+      return checkLog(db);
+    } finally {
+      closeQuietly(db);
+    }
+  } catch (error) {
+    throw openError(error, file);
+  }
+}
+
+/** For the message of a damaged log. */
+export function newestIntactCopy(paths: LogPaths): string {
+  for (const { file } of paths.copies()) {
+    try {
+      checkCopy(file);
+      return file;
+    } catch {
+      // The one before it may be whole.
+    }
+  }
+  return 'none';
+}
+
+/**
+ * Makes one more copy and keeps the newest 3. It is checked before it replaces an older one: three copies of a damaged log are none.
+ * A clock that went back does not make it older than the others.
+ */
+export function makeCopy(db: DatabaseSync, paths: LogPaths, now: number): { readonly file: string; readonly revision: Revision } {
+  const time = Math.max(now, (paths.copies()[0]?.time ?? 0) + 1_000);
+  const file = paths.copy(time);
+  rmSync(paths.copying, { force: true });
+  try {
+    makePrivateFile(paths.copying);
+    db.prepare('VACUUM INTO ?').run(paths.copying);
+    const { last } = checkCopy(paths.copying);
+    putInPlace(paths.copying, file, paths.folder);
+    for (const old of paths.copies().slice(COPIES_KEPT)) rmSync(old.file, { force: true });
+    return { file, revision: last.revision };
+  } catch (error) {
+    rmSync(paths.copying, { force: true });
+    throw error instanceof AgentError ? error : new AgentError('log.not_written', { file }, { cause: error });
+  }
+}

@@ -1,0 +1,40 @@
+import { AgentError } from '../../domain/kernel/errors.js';
+
+/** SQLite's primary result codes, sqlite3.h. */
+const BUSY = 5;
+const LOCKED = 6;
+const NOMEM = 7;
+const FULL = 13;
+
+/** What no repair of the file helps against: no space, no descriptors, a read-only file system. */
+const UNABLE = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM', 'EROFS']);
+
+/**
+ * What went wrong while a log file was opened or read. Whatever is not known to be something else is damage: a file that SQLite, the
+ * digests or our parsers cannot make sense of is never silently replaced.
+ */
+export function openError(error: unknown, file: string): AgentError {
+  if (error instanceof AgentError) return new AgentError(error.code, { file, ...error.facts }, { cause: error });
+  const facts = { file, problem: message(error) };
+  const code = sqliteCode(error);
+  if (code === BUSY || code === LOCKED) return new AgentError('agent.data_dir_locked', facts, { cause: error });
+  if (code === FULL || code === NOMEM || UNABLE.has(errno(error) ?? ''))
+    return new AgentError('log.not_written', facts, { cause: error });
+  return new AgentError('log.corrupt', facts, { cause: error });
+}
+
+/** `SQLITE_FULL`-like text for people, with the code where there is one. */
+export function message(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const code = sqliteCode(error);
+  return code === undefined ? text : `${text} (SQLite ${code})`;
+}
+
+export function errno(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** The primary code; the extended one has more in its upper bytes. */
+function sqliteCode(error: unknown): number | undefined {
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : undefined;
+}

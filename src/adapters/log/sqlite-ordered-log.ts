@@ -1,0 +1,120 @@
+import { AgentError } from '../../domain/kernel/errors.js';
+import type { Cursor, LogFrame, Proposal, ProposeResult, Snapshot } from '../../domain/log/model.js';
+import { LogState } from '../../domain/log/state.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { Clock } from '../../ports/clock.js';
+import type { OwnedLog } from '../../ports/log/ordered-log.js';
+import { type CopyEvent, LogCopies } from './log-copies.js';
+import { type CommitEvent, LogProposals } from './log-proposals.js';
+import type { LogStore, OpenedLog } from './log-store.js';
+import { LogWatchers } from './log-watchers.js';
+import { SqliteLogStore } from './sqlite-log-store.js';
+
+/** What people should see in a log of the program. Nothing of it needs an answer. */
+export type LogEvent = CopyEvent | CommitEvent;
+
+export interface SqliteLogOptions {
+  /** The database, `log.db`; its WAL, witness and copies stand beside it. Its folder is made (0700) when it is missing. */
+  readonly file: string;
+  readonly clock: Clock;
+  readonly report?: (event: LogEvent) => void;
+  /** Where the file is kept; for tests. */
+  readonly store?: LogStore;
+}
+
+/** What exists while the log is open. */
+interface Parts {
+  readonly state: LogState;
+  readonly proposals: LogProposals;
+  readonly watchers: LogWatchers;
+  readonly stop: AbortController;
+  readonly copies: Promise<void>;
+}
+
+/** The log of a single control plane: state in memory, durable in SQLite, whose every wait is in a worker thread. */
+export class SqliteOrderedLog implements OwnedLog {
+  readonly #options: SqliteLogOptions;
+  readonly #store: LogStore;
+  readonly #report: (event: LogEvent) => void;
+  #opening: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+  #parts: Parts | undefined;
+
+  constructor(options: SqliteLogOptions) {
+    this.#options = options;
+    this.#store = options.store ?? new SqliteLogStore(options.file);
+    this.#report = options.report ?? (() => {});
+  }
+
+  async open({ signal }: CallOptions): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#closing !== undefined) throw new AgentError('log.closed');
+    this.#opening ??= this.#open();
+    await this.#opening;
+    if (!signal.aborted) return;
+    await this.close();
+    signal.throwIfAborted();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async propose(proposal: Proposal, options: CallOptions): Promise<ProposeResult> {
+    options.signal.throwIfAborted();
+    return this.#ready.proposals.propose(proposal, options);
+  }
+
+  async snapshot(prefix: string, { signal }: CallOptions): Promise<Snapshot> {
+    signal.throwIfAborted();
+    return this.#ready.state.snapshot(prefix);
+  }
+
+  async head({ signal }: CallOptions): Promise<Cursor> {
+    signal.throwIfAborted();
+    return this.#ready.state.head;
+  }
+
+  async *watch(from: Cursor, options: CallOptions): AsyncGenerator<LogFrame, void, undefined> {
+    if (options.signal.aborted) return;
+    yield* this.#ready.watchers.watch(from, options);
+  }
+
+  get #ready(): Parts {
+    if (this.#parts === undefined || this.#closing !== undefined) throw new AgentError('log.closed');
+    return this.#parts;
+  }
+
+  async #open(): Promise<void> {
+    try {
+      this.#parts = this.#assemble(await this.#store.open());
+    } catch (error) {
+      await this.#store.close();
+      throw error;
+    }
+  }
+
+  #assemble(opened: OpenedLog): Parts {
+    const { clock } = this.#options;
+    const [store, report] = [this.#store, this.#report];
+    const state = new LogState(opened, clock.monotonic());
+    const watchers = new LogWatchers({ state, reader: store, clock });
+    const proposals = new LogProposals({ state, store, clock, report, onAppend: () => watchers.wake() });
+    const stop = new AbortController();
+    const copies = new LogCopies({ store, clock, report, head: () => state.revision }).run(opened.newestCopy, stop.signal);
+    return { state, proposals, watchers, stop, copies };
+  }
+
+  async #close(): Promise<void> {
+    await this.#opening?.catch(() => {});
+    const parts = this.#parts;
+    if (parts !== undefined) {
+      parts.stop.abort();
+      await parts.proposals.close();
+      parts.watchers.close();
+      await parts.copies;
+    }
+    await this.#store.close();
+  }
+}
