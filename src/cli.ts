@@ -1,0 +1,18 @@
+import { processConsole } from './adapters/cli/output.js';
+import { runCli } from './adapters/cli/program.js';
+import { version } from './composition/version.js';
+import { localVerbs } from './main.js';
+
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // Whoever asks twice does not want to wait for the drain.
+    if (stop.signal.aborted) process.exit(130);
+    stop.abort(new Error(signal));
+  });
+}
+// The reader of a pipe may go first: `holdfast get | head`.
+process.stdout.on('error', () => process.exit(0));
+
+const context = { console: processConsole(), env: process.env, stdin: process.stdin, signal: stop.signal };
+process.exitCode = await runCli(process.argv.slice(2), context, version, localVerbs);

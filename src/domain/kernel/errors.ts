@@ -37,6 +37,7 @@ export const errorCodes = {
     retry: false,
     remedy: 'stop the daemon that uses this data directory, or name another with --data-dir',
   },
+  'admin.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the daemon' },
   'admin.unreachable': {
     kind: 'unavailable',
     retry: true,

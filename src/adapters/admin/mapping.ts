@@ -1,0 +1,117 @@
+import { splitListenerId } from '../../domain/dataplane/compile.js';
+import { formatAddressPort } from '../../domain/kernel/network.js';
+import { KINDS, type Kind, type ResourceRef } from '../../domain/resource/model.js';
+import { parseKind } from '../../domain/resource/selector.js';
+import type { ListenerStats } from '../../ports/dataplane/data-plane.js';
+import type { NodeEvent, NodeStatus } from '../../ports/driving/operations.js';
+import type { AppliedResource, ApplyOutcome, ObjectChange, ResourceSelector } from '../../ports/driving/resources.js';
+import * as wire from '../generated/holdfast/admin/v1/admin.js';
+
+const actions = {
+  created: wire.Action.CREATED,
+  updated: wire.Action.UPDATED,
+  unchanged: wire.Action.UNCHANGED,
+  deleted: wire.Action.DELETED,
+} as const;
+
+const changeTypes = {
+  added: wire.ChangeType.ADDED,
+  modified: wire.ChangeType.MODIFIED,
+  deleted: wire.ChangeType.DELETED,
+} as const;
+
+/** @throws AgentError `resource.invalid` for an unknown kind */
+export function refFromWire({ kind, namespace, name }: wire.ResourceRef): ResourceRef {
+  return { kind: kindFromWire(kind), namespace, name };
+}
+
+/** @throws AgentError `resource.invalid` for an unknown kind */
+export function selectorFromWire(selector: wire.Selector | undefined): ResourceSelector {
+  const { kind = '', namespace = '', name = '', labels = '' } = selector ?? {};
+  return {
+    kind: kind === '' ? undefined : kindFromWire(kind),
+    namespace: namespace === '' ? undefined : namespace,
+    name: name === '' ? undefined : name,
+    labels: labels === '' ? undefined : labels,
+  };
+}
+
+export function applyToWire(outcome: ApplyOutcome): wire.ApplyResponse {
+  return outcome.outcome === 'invalid'
+    ? { revision: 0n, resources: [], problems: [...outcome.problems] }
+    : { revision: outcome.revision, resources: outcome.resources.map(appliedToWire), problems: [] };
+}
+
+function appliedToWire({ ref, action, addresses, before, after, warnings }: AppliedResource): wire.AppliedResource {
+  return {
+    ref,
+    action: actions[action],
+    addresses: [...addresses],
+    beforeJson: before === undefined ? '' : JSON.stringify(before),
+    afterJson: after === undefined ? '' : JSON.stringify(after),
+    warnings: [...warnings],
+  };
+}
+
+export function changeToWire({ revision, type, object }: ObjectChange): wire.WatchResponse {
+  return { revision, type: changeTypes[type], objectJson: JSON.stringify(object) };
+}
+
+export function statusToWire(status: NodeStatus): wire.StatusResponse {
+  return {
+    version: status.version,
+    mode: status.mode,
+    nodeId: status.nodeId,
+    hostname: status.hostname,
+    dataDir: status.dataDir,
+    startedAtMs: BigInt(Math.round(status.startedAt)),
+    ready: status.ready,
+    subsystems: status.subsystems.map(({ name, state, since, reason }) => ({
+      name,
+      state,
+      sinceMs: BigInt(Math.round(since)),
+      reason: reason ?? '',
+    })),
+    log: { ...status.log, ageMs: BigInt(Math.round(status.log.ageMs)) },
+    dataPlane: { ...status.dataPlane, activeConnections: BigInt(status.dataPlane.activeConnections) },
+    metricsListen: status.metricsListen,
+    problems: status.problems.map(({ subject, reason, since, remedy }) => ({
+      subject,
+      reason,
+      sinceMs: BigInt(Math.round(since ?? 0)),
+      remedy,
+    })),
+  };
+}
+
+export function eventToWire({ sequence, time, severity, subject, message }: NodeEvent): wire.EventsResponse {
+  return { sequence, timeMs: BigInt(Math.round(time)), severity, subject, message };
+}
+
+export function trafficToWire(stats: ListenerStats): wire.ServiceTraffic {
+  const { service, port } = splitListenerId(stats.id);
+  const [namespace = '', name = ''] = service.split('/');
+  return {
+    namespace,
+    service: name,
+    port,
+    active: BigInt(stats.active),
+    completed: BigInt(stats.completed),
+    failed: BigInt(stats.failed),
+    refused: BigInt(stats.refused),
+    reset: BigInt(stats.reset),
+    drained: BigInt(stats.drained),
+    bytesIn: BigInt(stats.bytesIn),
+    bytesOut: BigInt(stats.bytesOut),
+    endpoints: stats.endpoints.map((endpoint) => ({
+      address: formatAddressPort(endpoint.address, endpoint.port),
+      active: BigInt(endpoint.active),
+      total: BigInt(endpoint.total),
+      draining: endpoint.draining,
+    })),
+  };
+}
+
+function kindFromWire(text: string): Kind {
+  return KINDS.find((kind) => kind === text) ?? parseKind(text);
+}

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { createPatch } from 'diff';
+import { stringify } from 'yaml';
+import { AgentError } from '../../domain/kernel/errors.js';
+import { DEFAULT_NAMESPACE } from '../../domain/resource/model.js';
+import type { Manifests } from '../../ports/resource/manifest-source.js';
+import type { GrpcAdminClient } from '../admin/grpc-admin-client.js';
+import { Action, type AppliedResource, type ApplyResponse, type Problem } from '../generated/holdfast/admin/v1/admin.js';
+import { readManifests, sourceOf } from '../manifest/manifest-files.js';
+import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
+import { paint, structured } from './output.js';
+
+export interface ApplyOptions extends GlobalOptions {
+  readonly filename: readonly string[];
+  readonly prune: boolean;
+  readonly dryRun: boolean;
+  readonly source?: string;
+}
+
+const words: Readonly<Record<Action, string>> = {
+  [Action.UNSPECIFIED]: 'unknown',
+  [Action.CREATED]: 'created',
+  [Action.UPDATED]: 'updated',
+  [Action.UNCHANGED]: 'unchanged',
+  [Action.DELETED]: 'deleted',
+  [Action.UNRECOGNIZED]: 'unknown',
+};
+
+export async function apply(context: CliContext, options: ApplyOptions): Promise<ExitCode> {
+  const { response, manifests } = await send(context, options, options.dryRun);
+  if (response.problems.length > 0) return reportProblems(context, response.problems, manifests);
+  const { console } = context;
+  if (options.output !== 'table') {
+    const resources = response.resources.map(({ ref, action, addresses }) => ({ ...ref, action: words[action], addresses }));
+    console.out(structured(options.output, { revision: response.revision, resources }));
+  } else {
+    console.out(response.resources.map((resource) => `${applied(resource)}${options.dryRun ? ' (dry run)' : ''}\n`).join(''));
+  }
+  warn(context, response);
+  return exitCodes.done;
+}
+
+export async function diff(context: CliContext, options: ApplyOptions & { readonly exitCode: boolean }): Promise<ExitCode> {
+  const { response, manifests } = await send(context, options, true);
+  if (response.problems.length > 0) return reportProblems(context, response.problems, manifests);
+  const changed = response.resources.filter(({ action }) => action !== Action.UNCHANGED);
+  if (options.output !== 'table') {
+    const resources = changed.map(({ ref, action, beforeJson, afterJson }) => ({
+      ...ref,
+      action: words[action],
+      before: parse(beforeJson),
+      after: parse(afterJson),
+    }));
+    context.console.out(structured(options.output, { resources }));
+  } else {
+    for (const resource of changed) context.console.out(patch(context, resource));
+  }
+  warn(context, response);
+  return options.exitCode && changed.length > 0 ? exitCodes.failed : exitCodes.done;
+}
+
+async function send(context: CliContext, options: ApplyOptions, dryRun: boolean) {
+  const manifests = await readManifests(options.filename, context.stdin);
+  if (manifests.documents.length === 0 && !options.prune) {
+    throw new AgentError('resource.invalid', { problem: `no document in ${options.filename.join(', ')}` });
+  }
+  const response = await withClient(context, options, (client) => applyManifests(client, manifests, { ...options, dryRun }));
+  return { response, manifests };
+}
+
+/** Sends what was read; the same path is the same source, from wherever it is named. */
+function applyManifests(
+  client: GrpcAdminClient,
+  manifests: Manifests,
+  options: { readonly filename: readonly string[]; readonly prune: boolean; readonly dryRun: boolean; readonly source?: string },
+): Promise<ApplyResponse> {
+  return client.apply({
+    documents: manifests.documents.map(({ file, number, value }) => ({ file, number, json: JSON.stringify(value) })),
+    source: options.source ?? sourceOf(options.filename),
+    prune: options.prune,
+    dryRun: options.dryRun,
+    requestId: randomUUID(),
+  });
+}
+
+function reportProblems({ console }: CliContext, problems: readonly Problem[], manifests: Manifests): ExitCode {
+  for (const problem of problems) console.err(`${manifests.describe(problem)}\n`);
+  console.err('nothing was changed\n');
+  return exitCodes.failed;
+}
+
+function applied({ ref, action, addresses }: AppliedResource): string {
+  const where = addresses.length === 0 ? '' : `  ${addresses.join(', ')}`;
+  return `${shortRef(ref)} ${words[action]}${where}`;
+}
+
+export function shortRef(ref: AppliedResource['ref']): string {
+  const { kind = '', namespace = '', name = '' } = ref ?? {};
+  return `${kind.toLowerCase()}/${name}${namespace === DEFAULT_NAMESPACE ? '' : ` (namespace ${namespace})`}`;
+}
+
+function warn({ console }: CliContext, { resources }: ApplyResponse): void {
+  for (const { ref, warnings } of resources) {
+    for (const warning of warnings) console.err(`${paint(console, 'yellow', 'warning')}: ${shortRef(ref)}: ${warning}\n`);
+  }
+}
+
+function patch({ console }: CliContext, { ref, beforeJson, afterJson }: AppliedResource): string {
+  const text = createPatch(shortRef(ref), toYaml(beforeJson), toYaml(afterJson), 'now', 'after apply');
+  return text
+    .split('\n')
+    .slice(2)
+    .filter((line) => line !== '\\ No newline at end of file')
+    .map((line) => {
+      if (line.startsWith('+')) return paint(console, 'green', line);
+      return line.startsWith('-') ? paint(console, 'red', line) : line;
+    })
+    .join('\n');
+}
+
+function toYaml(json: string): string {
+  return json === '' ? '' : stringify(JSON.parse(json));
+}
+
+function parse(json: string): unknown {
+  return json === '' ? null : JSON.parse(json);
+}

@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServiceTraffic, StatusResponse, TopResponse } from '../generated/holdfast/admin/v1/admin.js';
+import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
+import { age, bytes, paint, structured, table } from './output.js';
+
+/** Rates are between two samples this far apart. */
+const TOP_INTERVAL_MS = 1_000;
+const CLEAR_SCREEN = '\u001b[H\u001b[2J';
+
+export async function status(context: CliContext, options: GlobalOptions): Promise<ExitCode> {
+  const response = await withClient(context, options, (client) => client.status());
+  if (options.output !== 'table') context.console.out(structured(options.output, response));
+  else context.console.out(formatStatus(context, response));
+  return response.problems.length > 0 ? exitCodes.degraded : exitCodes.done;
+}
+
+function formatStatus({ console }: CliContext, status: StatusResponse): string {
+  const degraded = status.problems.length > 0;
+  const words = degraded ? paint(console, 'yellow', 'degraded') : paint(console, 'green', status.ready ? 'ready' : 'starting');
+  const { log, dataPlane } = status;
+  const facts = table(
+    ['NODE', status.nodeId],
+    [
+      ['state', words],
+      ['mode', status.mode],
+      ['version', status.version],
+      ['up', age(Date.now() - Number(status.startedAtMs))],
+      ['data', status.dataDir],
+      ['log', `revision ${log?.revision ?? 0n}, ${log?.objects ?? 0} objects, current ${age(Number(log?.ageMs ?? 0n))} ago`],
+      [
+        'data plane',
+        `${dataPlane?.threads ?? 0} threads, ${dataPlane?.listeners ?? 0} of ${dataPlane?.listenerBudget ?? 0} listeners, ${dataPlane?.activeConnections ?? 0n} connections`,
+      ],
+      ['metrics', status.metricsListen === '' ? 'off' : `http://${status.metricsListen}/metrics`],
+    ],
+  );
+  const subsystems = table(
+    ['SUBSYSTEM', 'STATE', 'SINCE', 'REASON'],
+    status.subsystems.map(({ name, state, sinceMs, reason }) => [name, state, age(Date.now() - Number(sinceMs)), reason]),
+  );
+  return [facts, '\n', subsystems, ...(degraded ? ['\n', problems(status)] : [])].join('');
+}
+
+function problems({ problems: all }: StatusResponse): string {
+  return table(
+    ['PROBLEM', 'REASON', 'SINCE', 'WHAT TO DO'],
+    all.map(({ subject, reason, sinceMs, remedy }) => [
+      subject,
+      reason,
+      sinceMs === 0n ? '-' : age(Date.now() - Number(sinceMs)),
+      remedy,
+    ]),
+  );
+}
+
+export async function events(context: CliContext, options: GlobalOptions & { readonly watch: boolean }): Promise<ExitCode> {
+  const { console, signal } = context;
+  await withClient(context, options, async (client) => {
+    for await (const event of client.events({ follow: options.watch }, signal)) {
+      const time = new Date(Number(event.timeMs)).toISOString();
+      if (options.output === 'table') console.out(`${time}  ${event.severity}  ${event.subject}  ${event.message}\n`);
+      else if (options.output === 'json')
+        console.out(`${JSON.stringify({ ...event, sequence: Number(event.sequence), timeMs: undefined, time })}\n`);
+      else console.out(`---\n${structured('yaml', { ...event, timeMs: undefined, time })}`);
+    }
+  });
+  return exitCodes.done;
+}
+
+export interface TopOptions extends GlobalOptions {
+  readonly namespace: string;
+  readonly allNamespaces: boolean;
+  readonly once: boolean;
+}
+
+/** Traffic per service port: once, or on a terminal again and again until interrupted. */
+export async function top(context: CliContext, options: TopOptions): Promise<ExitCode> {
+  const { console, signal } = context;
+  const once = options.once || !console.interactive || options.output !== 'table';
+  return withClient(context, options, async (client) => {
+    const request = { namespace: options.allNamespaces ? '' : options.namespace };
+    let before = await client.top(request);
+    do {
+      await sleep(TOP_INTERVAL_MS, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return exitCodes.done;
+      const now = await client.top(request);
+      const rows = rates(before, now);
+      if (options.output !== 'table') console.out(structured(options.output, { services: rows }));
+      else console.out(`${once ? '' : CLEAR_SCREEN}${formatTop(rows)}`);
+      before = now;
+    } while (!once);
+    return exitCodes.done;
+  });
+}
+
+type Rates = ReturnType<typeof rates>[number];
+
+function rates(before: TopResponse, now: TopResponse) {
+  const seconds = Math.max(0.001, Number(now.monotonicMs - before.monotonicMs) / 1000);
+  const former = new Map(before.services.map((service) => [keyOf(service), service]));
+  return now.services.map((service) => {
+    const was = former.get(keyOf(service));
+    const accepted = acceptedBy(service) - (was === undefined ? 0n : acceptedBy(was));
+    return {
+      ...service,
+      newPerSecond: Number(accepted) / seconds,
+      inPerSecond: Number(service.bytesIn - (was?.bytesIn ?? 0n)) / seconds,
+      outPerSecond: Number(service.bytesOut - (was?.bytesOut ?? 0n)) / seconds,
+    };
+  });
+}
+
+function formatTop(rows: readonly Rates[]): string {
+  const busiest = [...rows].sort((a, b) => b.inPerSecond + b.outPerSecond - (a.inPerSecond + a.outPerSecond));
+  return table(
+    ['NAMESPACE', 'SERVICE', 'PORT', 'ACTIVE', 'NEW/s', 'IN/s', 'OUT/s', 'TOTAL', 'FAILED', 'SPREAD'],
+    busiest.map((row) => [
+      row.namespace,
+      row.service,
+      row.port,
+      String(row.active),
+      row.newPerSecond.toFixed(1),
+      bytes(Math.round(row.inPerSecond)),
+      bytes(Math.round(row.outPerSecond)),
+      String(acceptedBy(row)),
+      String(row.failed + row.refused),
+      row.endpoints.map(({ address, total, draining }) => `${address}=${total}${draining ? ' (draining)' : ''}`).join(' '),
+    ]),
+  );
+}
+
+function acceptedBy({ active, completed, failed, refused, reset, drained }: ServiceTraffic): bigint {
+  return active + completed + failed + refused + reset + drained;
+}
+
+function keyOf({ namespace, service, port }: ServiceTraffic): string {
+  return `${namespace}/${service}/${port}`;
+}

@@ -1,0 +1,218 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { flagOf, type Setting, settingNames, settings } from '../../domain/config/model.js';
+import { AgentError, type ErrorKind } from '../../domain/kernel/errors.js';
+import { DEFAULT_NAMESPACE } from '../../domain/resource/model.js';
+import { type CliContext, type ExitCode, exitCodes } from './context.js';
+import type { OutputFormat } from './output.js';
+import { paint } from './output.js';
+
+/** What `holdfast dev` is started with. */
+export interface DevOptions {
+  readonly dataDir: string | undefined;
+  readonly root: string | undefined;
+  readonly config: string | undefined;
+  readonly apply: readonly string[];
+  readonly watch: boolean;
+  /** Settings given as flags, by their flag. */
+  readonly flags: Readonly<Partial<Record<Setting, string>>>;
+}
+
+/** The verbs that need more than a client: they run the daemon, or work on its files. */
+export interface LocalVerbs {
+  dev(context: CliContext, options: DevOptions): Promise<ExitCode>;
+  restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
+}
+
+export interface RestoreOptions {
+  readonly dataDir: string | undefined;
+  readonly copy: string | undefined;
+  readonly list: boolean;
+  readonly output: OutputFormat;
+}
+
+/** Parses and runs one command line. Every failure is told on standard error and becomes an exit code. */
+export async function runCli(
+  argv: readonly string[],
+  context: CliContext,
+  version: string,
+  local: LocalVerbs,
+): Promise<ExitCode> {
+  let exitCode: ExitCode = exitCodes.done;
+  const program = buildProgram(context, version, local, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    return report(context, error);
+  }
+}
+
+const exitCodeOf: Readonly<Partial<Record<ErrorKind, ExitCode>>> = { unavailable: exitCodes.unreachable };
+
+function report({ console }: CliContext, error: unknown): ExitCode {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+  if (error instanceof AgentError) {
+    console.err(`${paint(console, 'red', 'error')}: ${error.message}\n  what to do: ${error.remedy}\n`);
+    return error.code === 'admin.unreachable' ? (exitCodeOf[error.kind] ?? exitCodes.failed) : exitCodes.failed;
+  }
+  console.err(`${paint(console, 'red', 'error')}: ${error instanceof Error ? error.message : String(error)}\n`);
+  return exitCodes.failed;
+}
+
+function buildProgram(context: CliContext, version: string, local: LocalVerbs, done: (code: ExitCode) => void): Command {
+  const { console } = context;
+  const program = new Command('holdfast')
+    .description('Services with stable addresses, balanced by native threads, driven by an ordered log.')
+    .version(version, '-V, --version', 'print the version')
+    .showHelpAfterError('(holdfast --help shows every verb)')
+    .exitOverride()
+    .configureOutput({ writeOut: console.out, writeErr: console.err });
+  for (const add of [addDev, addManifestVerbs, addReadingVerbs, addDelete, addOperations, addRestore])
+    add(program, { context, local, done });
+  program
+    .command('version')
+    .description('print the version')
+    .action(() => console.out(`holdfast ${version}\n`));
+  return program;
+}
+
+interface Wiring {
+  readonly context: CliContext;
+  readonly local: LocalVerbs;
+  readonly done: (code: ExitCode) => void;
+}
+
+function addDev(program: Command, { context, local, done }: Wiring): void {
+  const command = program
+    .command('dev')
+    .description('run agent and control plane in one process on this machine: no root, loopback only')
+    .addOption(dataDirOption('where its state stands (default: ./.holdfast)'))
+    .option('--root <dir>', 'prefix of every absolute path')
+    .option('--config <file>', 'configuration file (default: holdfast.yaml in the data directory)')
+    .option('--apply <path>', 'apply a manifest or a folder of them at the start; may be repeated', collect, [])
+    .option('--watch', 'apply again whenever they change, and remove what they no longer hold', false);
+  for (const setting of settingNames) command.option(`${flagOf(setting)} <value>`, settings[setting].help);
+  command.action(async (options: Record<string, unknown>) => {
+    const { dataDir, root, config, apply, watch } = options;
+    if (watch === true && (apply as string[]).length === 0)
+      command.error('error: --watch needs --apply', { exitCode: exitCodes.usage });
+    done(
+      await local.dev(context, {
+        dataDir: text(dataDir),
+        root: text(root),
+        config: text(config),
+        apply: apply as string[],
+        watch: watch === true,
+        flags: flagsOf(command),
+      }),
+    );
+  });
+}
+
+function flagsOf(command: Command): Partial<Record<Setting, string>> {
+  const given = settingNames.flatMap((setting) => {
+    const option = command.options.find(({ long }) => long === flagOf(setting));
+    const value: unknown = option === undefined ? undefined : command.getOptionValue(option.attributeName());
+    return typeof value === 'string' ? [[setting, value] as const] : [];
+  });
+  return Object.fromEntries(given);
+}
+
+function addManifestVerbs(program: Command, { context, done }: Wiring): void {
+  const manifest = (command: Command) =>
+    client(command)
+      .requiredOption('-f, --filename <path>', 'a manifest, a folder of them, or - for standard input; may be repeated', collect)
+      .option('--prune', 'remove what the same source applied before and does not hold now', false)
+      .option('--source <name>', 'who applies, for --prune (default: the paths)');
+  manifest(program.command('apply').description('make resources as the manifests say, all or nothing'))
+    .option('--dry-run', 'say what would change, change nothing', false)
+    .action(async (options) => done(await (await import('./apply.js')).apply(context, options)));
+  manifest(program.command('diff').description('show what apply would change'))
+    .option('--exit-code', 'exit with 1 when there are differences', false)
+    .action(async (options) => done(await (await import('./apply.js')).diff(context, options)));
+}
+
+function addReadingVerbs(program: Command, { context, done }: Wiring): void {
+  selecting(program.command('get [kind] [name]').description('list resources: services, endpoints or all'))
+    .option('-w, --watch', 'go on with every change', false)
+    .action(async (kind, name, options) => done(await (await import('./get.js')).get(context, given(kind, name), options)));
+  selecting(program.command('describe <kind> [name]').description('show everything about resources, with their traffic')).action(
+    async (kind, name, options) => done(await (await import('./get.js')).describe(context, given(kind, name), options)),
+  );
+  selecting(program.command('watch [kind] [name]').description('follow changes, a line each')).action(
+    async (kind, name, options) => done(await (await import('./get.js')).watch(context, given(kind, name), options)),
+  );
+}
+
+function addDelete(program: Command, { context, done }: Wiring): void {
+  selecting(program.command('delete [kind] [names...]').description('delete resources by name or by manifest, all or nothing'))
+    .option('-f, --filename <path>', 'delete what the manifest names; may be repeated', collect, [])
+    .option('--dry-run', 'say what would be deleted', false)
+    .option('--ignore-not-found', 'what is absent already is no error', false)
+    .action(async (kind, names, options) =>
+      done(await (await import('./get.js')).remove(context, given(kind, ...names), options)),
+    );
+}
+
+function addOperations(program: Command, { context, done }: Wiring): void {
+  client(
+    program.command('status').description('how the daemon is, what is wrong and what to do; exit code 4 when degraded'),
+  ).action(async (options) => done(await (await import('./operations.js')).status(context, options)));
+  client(program.command('events').description('what happened'))
+    .option('-w, --watch', 'go on with new ones', false)
+    .action(async (options) => done(await (await import('./operations.js')).events(context, options)));
+  scoped(client(program.command('top').description('traffic per service port')))
+    .option('--once', 'print once, also on a terminal', false)
+    .action(async (options) => done(await (await import('./operations.js')).top(context, options)));
+}
+
+function addRestore(program: Command, { context, local, done }: Wiring): void {
+  program
+    .command('restore [copy]')
+    .description('put the newest intact copy of the log in place of a damaged one; the daemon must be stopped')
+    .addOption(dataDirOption('the data directory (default: ./.holdfast)'))
+    .option('--list', 'list the copies', false)
+    .addOption(outputOption())
+    .action(async (copy, options) => done(await local.restore(context, { ...options, copy })));
+}
+
+function client(command: Command): Command {
+  return command
+    .addOption(dataDirOption('the data directory of the daemon to ask (default: ./.holdfast)'))
+    .addOption(outputOption());
+}
+
+function scoped(command: Command): Command {
+  return command
+    .option('-n, --namespace <name>', 'the namespace', DEFAULT_NAMESPACE)
+    .option('-A, --all-namespaces', 'all namespaces', false);
+}
+
+function selecting(command: Command): Command {
+  return scoped(client(command)).option('-l, --selector <labels>', 'only with these labels: a=b,c!=d,e,!f');
+}
+
+function dataDirOption(description: string): Option {
+  return new Option('--data-dir <dir>', description).argParser((value) => {
+    if (value === '') throw new InvalidArgumentError('expected a folder');
+    return value;
+  });
+}
+
+function outputOption(): Option {
+  return new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table');
+}
+
+function collect(value: string, former: readonly string[] | undefined): readonly string[] {
+  return [...(former ?? []), value];
+}
+
+function given(...args: readonly (string | undefined)[]): readonly string[] {
+  return args.filter((arg) => arg !== undefined);
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

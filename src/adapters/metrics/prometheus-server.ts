@@ -1,0 +1,120 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressPort } from '../../domain/kernel/network.js';
+import { formatAddressPort } from '../../domain/kernel/network.js';
+import type { StatusProblem } from '../../ports/driving/operations.js';
+import type { DrivingServer } from '../../ports/driving/server.js';
+import type { Logger } from '../../ports/logger.js';
+import type { ProblemSource } from '../../ports/node/problem-source.js';
+import { errnoOf } from '../files/errno.js';
+import type { PrometheusMetrics } from './prometheus-metrics.js';
+
+const HEADERS_TIMEOUT_MS = 5_000;
+const MAX_CONNECTIONS = 64;
+
+export interface PrometheusServerParts {
+  readonly listen: AddressPort | 'off';
+  /** Whether another port will do when this one is taken. */
+  readonly mayMove: boolean;
+  readonly metrics: PrometheusMetrics;
+  /** What is not ready; empty when everything is. */
+  readonly pending: () => readonly string[];
+  readonly logger: Logger;
+}
+
+/** `/metrics` in the Prometheus text format, `/healthz` (the process answers), `/readyz` (every subsystem serves). */
+export class PrometheusServer implements DrivingServer, ProblemSource {
+  readonly #parts: PrometheusServerParts;
+  #server: Server | undefined;
+  #problem: StatusProblem | undefined;
+
+  constructor(parts: PrometheusServerParts) {
+    this.#parts = parts;
+  }
+
+  /** `address:port` while it serves, else empty. */
+  get address(): string {
+    const { listen } = this.#parts;
+    const bound = this.#server?.address();
+    if (listen === 'off' || bound === null || bound === undefined || typeof bound === 'string') return '';
+    return formatAddressPort(listen.address, bound.port);
+  }
+
+  /** A port that cannot be had is a problem in `status`, not a reason to stop: traffic does not need it. */
+  async start(): Promise<void> {
+    const { listen, mayMove, logger } = this.#parts;
+    if (listen === 'off') return;
+    for (const port of mayMove ? [listen.port, 0] : [listen.port]) {
+      const server = createServer((request, response) => void this.#serve(request, response));
+      server.headersTimeout = HEADERS_TIMEOUT_MS;
+      server.maxConnections = MAX_CONNECTIONS;
+      try {
+        await bind(server, listen.address, port);
+        this.#server = server;
+        this.#problem = undefined;
+        return;
+      } catch (error) {
+        const reason = `${formatAddressPort(listen.address, port)} cannot be bound: ${errnoOf(error) ?? String(error)}`;
+        logger.warn('metrics', { reason });
+        this.#problem = {
+          subject: 'metrics',
+          reason,
+          since: undefined,
+          remedy: 'free the port, or name another in metrics.listen',
+        };
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  }
+
+  problems(): readonly StatusProblem[] {
+    return this.#problem === undefined ? [] : [this.#problem];
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url?.split('?', 1)[0];
+    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'only GET and HEAD\n');
+    switch (path) {
+      case '/metrics':
+        return this.#metrics(response);
+      case '/healthz':
+        return answer(response, 200, 'ok\n');
+      case '/readyz': {
+        const pending = this.#parts.pending();
+        return pending.length === 0
+          ? answer(response, 200, 'ready\n')
+          : answer(response, 503, `not ready: ${pending.join(', ')}\n`);
+      }
+      default:
+        return answer(response, 404, 'see /metrics, /healthz, /readyz\n');
+    }
+  }
+
+  async #metrics(response: ServerResponse): Promise<void> {
+    try {
+      const { text, contentType } = await this.#parts.metrics.render();
+      answer(response, 200, text, contentType);
+    } catch (error) {
+      this.#parts.logger.error('metrics could not be collected', { error });
+      answer(response, 500, 'see the log\n');
+    }
+  }
+}
+
+function bind(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port, exclusive: true }, resolve);
+  });
+}
+
+function answer(response: ServerResponse, code: number, body: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(code, { 'content-type': type });
+  response.end(body);
+}

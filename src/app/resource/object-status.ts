@@ -1,0 +1,67 @@
+import { listenerId } from '../../domain/dataplane/compile.js';
+import { formatAddressPort, type IpAddress } from '../../domain/kernel/network.js';
+import {
+  type EndpointSpec,
+  nameOf,
+  type QualifiedName,
+  type ServicePort,
+  type ServiceResource,
+} from '../../domain/resource/model.js';
+import {
+  type EndpointStatus,
+  type PortStatus,
+  type ResourceObject,
+  renderObject,
+  type ServiceStatus,
+} from '../../domain/resource/render.js';
+import type { ClusterState, Held } from '../../domain/resource/state.js';
+import type { ListenerStatus } from '../../ports/dataplane/listener-status.js';
+
+/** A resource with what has become of it on this node. */
+export function objectOf({ resource, revision }: Held, state: ClusterState, listeners: ListenerStatus): ResourceObject {
+  return renderObject(resource, revision, resource.kind === 'Service' ? serviceStatus(resource, state, listeners) : undefined);
+}
+
+export function portStatus(
+  service: QualifiedName,
+  { name, port }: { readonly name: string; readonly port: number },
+  vip: IpAddress,
+  listeners: ListenerStatus,
+): PortStatus {
+  const state = listeners.stateOf(listenerId(service, name));
+  switch (state.state) {
+    case 'listening':
+      return { name, port, state: 'listening', listen: formatAddressPort(vip, state.port) };
+    case 'failed':
+      return { name, port, state: 'failed', reason: state.reason };
+    case 'pending':
+      return { name, port, state: 'pending' };
+  }
+}
+
+function serviceStatus(service: ServiceResource, state: ClusterState, listeners: ListenerStatus): ServiceStatus | undefined {
+  const name = nameOf(service);
+  const vip = state.vips.ofService(name);
+  if (vip === undefined) return undefined;
+  const published = state
+    .endpointsOf(name)
+    .flatMap(({ metadata, spec }) =>
+      spec.endpoints.map((endpoint) =>
+        endpointStatus(endpoint, service.spec.ports, `endpoints/${metadata.name}`, endpoint.ready),
+      ),
+    );
+  return {
+    vip,
+    ports: service.spec.ports.map((port) => portStatus(name, port, vip, listeners)),
+    endpoints: [
+      ...service.spec.endpoints.map((endpoint) => endpointStatus(endpoint, service.spec.ports, 'inline', true)),
+      ...published,
+    ],
+  };
+}
+
+function endpointStatus(endpoint: EndpointSpec, ports: readonly ServicePort[], source: string, ready: boolean): EndpointStatus {
+  const targets = ports.map((port) => endpoint.ports?.[port.name] ?? endpoint.port ?? port.targetPort);
+  const address = targets.map((port) => formatAddressPort(endpoint.address, port)).join(' ');
+  return { name: endpoint.name, address, source, weight: endpoint.weight, ready };
+}

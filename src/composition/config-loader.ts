@@ -1,0 +1,56 @@
+import { resolve } from 'node:path';
+import { YamlConfigFile } from '../adapters/config/yaml-config-file.js';
+import { type Config, configError, type LogLevel, type Mode, type Setting } from '../domain/config/model.js';
+import { type ConfigResult, planReload, resolveConfig } from '../domain/config/plan.js';
+import type { Paths } from '../domain/kernel/paths.js';
+import type { CallOptions } from '../ports/call-options.js';
+import type { ConfigSource } from '../ports/config/config-source.js';
+import type { Logger } from '../ports/logger.js';
+
+export interface ConfigLoaderParts {
+  readonly mode: Mode;
+  readonly paths: Paths;
+  /** Named by a flag; else HOLDFAST_CONFIG, else the data directory's. */
+  readonly file: string | undefined;
+  readonly env: NodeJS.ProcessEnv;
+  readonly flags: Readonly<Partial<Record<Setting, string>>>;
+}
+
+/** The configuration of this process: read at the start, and again when asked. */
+export class ConfigLoader {
+  readonly #parts: ConfigLoaderParts;
+  readonly #source: ConfigSource;
+  #current: Config | undefined;
+
+  constructor(parts: ConfigLoaderParts) {
+    const named = parts.file ?? (parts.env.HOLDFAST_CONFIG || undefined);
+    this.#parts = parts;
+    this.#source = new YamlConfigFile(named === undefined ? parts.paths.config : resolve(named), {
+      required: named !== undefined,
+    });
+  }
+
+  /** @throws AgentError `config.invalid` with every problem */
+  async load(options: CallOptions): Promise<{ readonly config: Config; readonly warnings: readonly string[] }> {
+    const result = await this.#resolve(options);
+    if (!result.valid) throw configError(result.problems);
+    this.#current = result.config;
+    return result;
+  }
+
+  /** Takes what can change while running; all else is told. */
+  async reload(setLevel: (level: LogLevel) => void, logger: Logger, options: CallOptions): Promise<void> {
+    if (this.#current === undefined) return;
+    const { config, live, warnings, error } = planReload(this.#current, await this.#resolve(options));
+    this.#current = config;
+    for (const warning of warnings) logger.warn(warning);
+    if (error !== undefined) logger.error(error);
+    if (live.includes('logLevel')) setLevel(config.logLevel);
+    logger.info('configuration read again', { changed: live });
+  }
+
+  async #resolve(options: CallOptions): Promise<ConfigResult> {
+    const { mode, env, flags } = this.#parts;
+    return resolveConfig({ mode, file: await this.#source.read(options), environment: env, flags });
+  }
+}

@@ -1,0 +1,16 @@
+import type { Addon } from '../adapters/dataplane/addon.js';
+import type { Config, Mode } from '../domain/config/model.js';
+import type { Identity } from '../domain/identity/model.js';
+import type { Paths } from '../domain/kernel/paths.js';
+
+/** What is known before anything is built: every module may read it. */
+export interface Facts {
+  readonly mode: Mode;
+  readonly version: string;
+  readonly config: Config;
+  readonly paths: Paths;
+  readonly identity: Identity;
+  readonly addon: Addon;
+  /** Wall clock, milliseconds. */
+  readonly startedAt: number;
+}

@@ -1,0 +1,20 @@
+import { ContainerModule } from 'inversify';
+import { GrpcAdminServer } from '../../adapters/admin/grpc-admin-server.js';
+import { Ports, Root, Servers, UseCases } from '../tokens.js';
+
+export const adminModule = new ContainerModule(({ bind }) => {
+  bind(Servers.admin)
+    .toResolvedValue(
+      ({ paths, addon }, resources, operations, logger) =>
+        new GrpcAdminServer({
+          folder: paths.adminDir,
+          socket: paths.adminSocket,
+          resources,
+          operations,
+          logger: logger.child({ subsystem: 'admin' }),
+          peerUid: (descriptor) => addon.peerUid(descriptor),
+        }),
+      [Root.facts, UseCases.resources, UseCases.operations, Ports.logger],
+    )
+    .inSingletonScope();
+});

@@ -1,0 +1,34 @@
+import { ContainerModule } from 'inversify';
+import { FileListenPortMemory } from '../../adapters/dataplane/file-listen-port-memory.js';
+import { NativeDataPlane } from '../../adapters/dataplane/native-data-plane.js';
+import { L4Subsystem } from '../../app/dataplane/l4-subsystem.js';
+import { Ports, Root, Subsystems } from '../tokens.js';
+
+export const dataplaneModule = new ContainerModule(({ bind }) => {
+  bind(Ports.dataPlane)
+    .toResolvedValue(
+      ({ addon, config }) => new NativeDataPlane(() => addon, config.threads === 'auto' ? 0 : config.threads),
+      [Root.facts],
+    )
+    .inSingletonScope();
+  bind(Ports.listenPortMemory)
+    .toResolvedValue(({ paths }) => new FileListenPortMemory(paths.listenPorts), [Root.facts])
+    .inSingletonScope();
+  bind(Subsystems.l4)
+    .toResolvedValue(
+      ({ mode, config }, view, dataPlane, memory, clock, logger, outbox) =>
+        new L4Subsystem({
+          view,
+          dataPlane,
+          memory,
+          clock,
+          random: Math.random,
+          logger: logger.child({ subsystem: 'dataplane' }),
+          mayMovePorts: mode === 'dev',
+          connectTimeoutMs: config.connectTimeoutMs,
+          outbox,
+        }),
+      [Root.facts, Subsystems.logConsumer, Ports.dataPlane, Ports.listenPortMemory, Ports.clock, Ports.logger, Ports.outbox],
+    )
+    .inSingletonScope();
+});

@@ -1,0 +1,28 @@
+import { ContainerModule } from 'inversify';
+import { SqliteOrderedLog } from '../../adapters/log/sqlite-ordered-log.js';
+import { LogConsumer } from '../../app/log/log-consumer.js';
+import { LogStoreSubsystem } from '../../app/log/log-store-subsystem.js';
+import { Ports, Root, Subsystems } from '../tokens.js';
+
+export const logModule = new ContainerModule(({ bind }) => {
+  bind(Ports.log)
+    .toResolvedValue(
+      ({ paths }, clock, logger) =>
+        new SqliteOrderedLog({
+          file: paths.logDb,
+          clock,
+          report: ({ event, ...facts }) => {
+            if (event === 'copied') logger.debug('log copied', facts);
+            else logger.warn(`log: ${event}`, facts);
+          },
+        }),
+      [Root.facts, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(Subsystems.logStore)
+    .toResolvedValue((log) => new LogStoreSubsystem(log), [Ports.log])
+    .inSingletonScope();
+  bind(Subsystems.logConsumer)
+    .toResolvedValue((log, clock, logger) => new LogConsumer(log, clock, logger), [Ports.log, Ports.clock, Ports.logger])
+    .inSingletonScope();
+});

@@ -1,0 +1,56 @@
+import type { CallOptions } from '../call-options.js';
+import type { ListenerStats } from '../dataplane/data-plane.js';
+
+export interface SubsystemStatus {
+  readonly name: string;
+  readonly state: string;
+  /** Wall clock, milliseconds. */
+  readonly since: number;
+  readonly reason: string | undefined;
+}
+
+/** Something that is not as it should be, and what to do. */
+export interface StatusProblem {
+  readonly subject: string;
+  readonly reason: string;
+  readonly since: number | undefined;
+  readonly remedy: string;
+}
+
+export interface NodeStatus {
+  readonly version: string;
+  readonly mode: string;
+  readonly nodeId: string;
+  readonly hostname: string;
+  readonly dataDir: string;
+  readonly startedAt: number;
+  readonly ready: boolean;
+  readonly subsystems: readonly SubsystemStatus[];
+  readonly log: { readonly revision: bigint; readonly logId: string; readonly objects: number; readonly ageMs: number };
+  readonly dataPlane: {
+    readonly threads: number;
+    readonly listeners: number;
+    readonly listenerBudget: number;
+    readonly failedListeners: number;
+    readonly activeConnections: number;
+  };
+  readonly metricsListen: string;
+  /** Not empty: degraded. */
+  readonly problems: readonly StatusProblem[];
+}
+
+export interface NodeEvent {
+  readonly sequence: bigint;
+  readonly time: number;
+  readonly severity: string;
+  readonly subject: string;
+  readonly message: string;
+}
+
+/** What this node is doing, for those who operate it. Changes nothing. */
+export interface Operations {
+  status(): NodeStatus;
+  /** The retained events, then with `follow` every new one until abort. */
+  events(follow: boolean, options: CallOptions): AsyncIterable<NodeEvent>;
+  traffic(): { readonly monotonicMs: number; readonly listeners: readonly ListenerStats[] };
+}

@@ -1,0 +1,93 @@
+import type { Revision } from '../../domain/log/model.js';
+import type { Kind, ResourceRef } from '../../domain/resource/model.js';
+import type { Action } from '../../domain/resource/plan.js';
+import type { ResourceObject } from '../../domain/resource/render.js';
+import type { CallOptions } from '../call-options.js';
+
+/** A document of a manifest, parsed but not yet judged. */
+export interface ManifestDocument {
+  /** For messages only. */
+  readonly file: string;
+  /** Counted from 1 in its file. */
+  readonly number: number;
+  readonly value: unknown;
+}
+
+export interface ApplyCall {
+  readonly documents: readonly ManifestDocument[];
+  readonly source: string;
+  readonly prune: boolean;
+  readonly dryRun: boolean;
+  readonly requestId?: string | undefined;
+}
+
+export interface ManifestProblem {
+  readonly file: string;
+  readonly document: number;
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface AppliedResource {
+  readonly ref: ResourceRef;
+  readonly action: Action;
+  /** Where a service can be reached on this node, `address:port`. */
+  readonly addresses: readonly string[];
+  readonly before: object | undefined;
+  readonly after: object | undefined;
+  readonly warnings: readonly string[];
+}
+
+export type ApplyOutcome =
+  | { readonly outcome: 'applied'; readonly revision: Revision; readonly resources: readonly AppliedResource[] }
+  | { readonly outcome: 'invalid'; readonly problems: readonly ManifestProblem[] };
+
+export interface DeleteCall {
+  readonly refs: readonly ResourceRef[];
+  readonly dryRun: boolean;
+  readonly ignoreNotFound: boolean;
+  readonly requestId?: string | undefined;
+}
+
+/** Absent members select everything. */
+export interface ResourceSelector {
+  readonly kind?: Kind | undefined;
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  /** `a=b,c!=d,e,!f` */
+  readonly labels?: string | undefined;
+}
+
+export interface ObjectChange {
+  readonly revision: Revision;
+  readonly type: 'added' | 'modified' | 'deleted';
+  readonly object: ResourceObject;
+}
+
+/** The resources of the control plane, for those who operate it. */
+export interface Resources {
+  /**
+   * All documents as one proposal, or nothing. When it resolves, the view holds it and, where this process carries traffic,
+   * new connections follow it (waited for 5 s at most).
+   * @throws AgentError `resource.conflict`, `log.not_written`
+   */
+  apply(call: ApplyCall, options: CallOptions): Promise<ApplyOutcome>;
+
+  /** @throws AgentError `resource.not_found`, unless `ignoreNotFound`; `resource.conflict`, `log.not_written` */
+  delete(
+    call: DeleteCall,
+    options: CallOptions,
+  ): Promise<{ readonly revision: Revision; readonly deleted: readonly ResourceRef[] }>;
+
+  /**
+   * As of the newest revision when the call was made, sorted by kind, namespace and name.
+   * @throws AgentError `resource.invalid` when the label selector is malformed
+   */
+  get(
+    selector: ResourceSelector,
+    options: CallOptions,
+  ): Promise<{ readonly revision: Revision; readonly objects: readonly ResourceObject[] }>;
+
+  /** What there is, as `added`, then every change once and in order, until abort. */
+  watch(selector: ResourceSelector, options: CallOptions): AsyncIterable<ObjectChange>;
+}
