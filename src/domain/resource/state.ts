@@ -1,4 +1,4 @@
-import { type KnownVip, VIP_RANGE_KEY, VipIndex, vipKey, vipOfKey } from '../dataplane/vip.js';
+import { type KnownVip, VIP_RANGE_KEY, VipIndex, vipOfKey } from '../dataplane/vip.js';
 import type { IpAddress } from '../kernel/network.js';
 import {
   type Cursor,
@@ -82,7 +82,6 @@ export class ClusterState {
     const items = snapshot.items.map(({ key, value, revision }) => factOf(key, value, revision));
     const present = new Set<string>(snapshot.items.map(({ key }) => key));
     const touched = new TouchedBuilder();
-    for (const [address, { service }] of this.vips.entries()) if (!present.has(vipKey(address))) touched.services.add(service);
     this.vips.clear();
     this.#vipRange = undefined;
     for (const key of [...this.#resources.keys()]) if (!present.has(key)) this.#setResource(key, undefined, touched);
