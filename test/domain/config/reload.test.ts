@@ -55,8 +55,8 @@ describe('diffConfig', () => {
 
   test('law: after a diff only what is not live still differs', () => {
     const some = fc.record({
-      logLevel: fc.constantFrom('info', 'debug'),
-      threads: fc.constantFrom('auto', 1, 2),
+      logLevel: fc.constantFrom<Config['logLevel'][]>('info', 'debug'),
+      threads: fc.constantFrom<Config['threads'][]>('auto', 1, 2),
       connectTimeoutMs: fc.nat(3),
       outboxCapacity: fc.nat(3),
     });

@@ -2,11 +2,16 @@ import { isIP, SocketAddress } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  addressPort,
+  containsRange,
   formatAddressPort,
+  formatIpv4Range,
   ipAddress,
+  ipv4Range,
   ipv4ToNumber,
   ipv6Groups,
   isIpv6,
+  isLoopback,
   numberToIpv4,
   portNumber,
 } from '../../../src/domain/kernel/network.js';
@@ -159,4 +164,90 @@ test('formatAddressPort brackets IPv6', () => {
     return address === undefined ? undefined : formatAddressPort(address, 80);
   });
   expect(formatted).toEqual(['10.0.0.1:80', '[::1]:80', '[::ffff:1.2.3.4]:80']);
+});
+
+describe('addressPort', () => {
+  test.each(['10.0.0.1:80', '[::1]:65535', '[::ffff:1.2.3.4]:1'])('%s is read and written back', (text) => {
+    const read = addressPort(text);
+    expect(read === undefined ? undefined : formatAddressPort(read.address, read.port)).toBe(text);
+  });
+
+  test('the address becomes canonical', () => {
+    expect(addressPort('[0:0::1]:80')).toEqual({ address: '::1', port: 80 });
+  });
+
+  test.each([
+    '',
+    ':80',
+    '10.0.0.1',
+    '10.0.0.1:',
+    '10.0.0.1:0',
+    '10.0.0.1:080',
+    '10.0.0.1:65536',
+    '10.0.0.1:80 ',
+    '::1:80',
+    '[::1]',
+    '[10.0.0.1]:80',
+    'host:80',
+    '[[::1]]:80',
+  ])('%j is none', (text) => {
+    expect(addressPort(text)).toBeUndefined();
+  });
+});
+
+test('isLoopback', () => {
+  const texts = [
+    '127.0.0.1',
+    '127.255.0.9',
+    '::1',
+    '::ffff:127.0.0.1',
+    '128.0.0.1',
+    '0.0.0.0',
+    '::',
+    '::ffff:10.0.0.1',
+    '12.7.0.1',
+  ];
+  const loopback = texts.filter((text) => {
+    const address = ipAddress(text);
+    return address !== undefined && isLoopback(address);
+  });
+  expect(loopback).toEqual(['127.0.0.1', '127.255.0.9', '::1', '::ffff:127.0.0.1']);
+});
+
+describe('ipv4Range', () => {
+  test.each(['0.0.0.0/0', '10.192.0.0/16', '10.0.0.4/30', '10.0.0.1/32', '128.0.0.0/1'])(
+    '%s is read and written back',
+    (text) => {
+      const range = ipv4Range(text);
+      expect(range === undefined ? undefined : formatIpv4Range(range)).toBe(text);
+    },
+  );
+
+  test.each([
+    '',
+    '/',
+    '10.0.0.0',
+    '10.0.0.0/',
+    '10.0.0.0/33',
+    '10.0.0.0/08',
+    '10.0.0.1/31',
+    '10.1.0.0/8',
+    '10.0.0/8',
+    '::/0',
+    '10.0.0.0/8 ',
+  ])('%j is none', (text) => {
+    expect(ipv4Range(text)).toBeUndefined();
+  });
+
+  test.each<{ outer: string; inner: string; contains: boolean }>([
+    { outer: '10.0.0.0/8', inner: '10.0.0.0/8', contains: true },
+    { outer: '10.0.0.0/8', inner: '10.255.255.255/32', contains: true },
+    { outer: '10.0.0.0/8', inner: '11.0.0.0/8', contains: false },
+    { outer: '10.0.0.0/8', inner: '9.0.0.0/8', contains: false },
+    { outer: '10.0.0.0/8', inner: '10.0.0.0/7', contains: false },
+    { outer: '0.0.0.0/0', inner: '255.255.255.255/32', contains: true },
+  ])('$outer contains $inner: $contains', ({ outer, inner, contains }) => {
+    const [first, second] = [ipv4Range(outer), ipv4Range(inner)];
+    expect(first !== undefined && second !== undefined && containsRange(first, second)).toBe(contains);
+  });
 });
