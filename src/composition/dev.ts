@@ -5,7 +5,7 @@ import { exitCodes } from '../adapters/cli/context.js';
 import type { DevOptions } from '../adapters/cli/program.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
 import { lockDataDir } from '../adapters/dataplane/data-dir-lock.js';
-import { PinoLogger } from '../adapters/logger/pino-logger.js';
+import { openLogger } from '../adapters/logger/pino-logger.js';
 import { WatchedManifests } from '../adapters/manifest/watched-manifests.js';
 import { ManifestFollower } from '../app/resource/manifest-follower.js';
 import type { AppliedResource } from '../ports/driving/resources.js';
@@ -25,7 +25,7 @@ export async function dev(context: CliContext, options: DevOptions): Promise<Exi
   await mkdir(paths.dataDir, { recursive: true, mode: 0o700 });
   const addon = loadAddon();
   lockDataDir(addon, paths);
-  const logger = new PinoLogger({ level: config.logLevel });
+  const logger = openLogger({ level: config.logLevel, colour: context.env.NO_COLOR === undefined });
   for (const warning of warnings) logger.warn(warning);
   const identity = await loadIdentity(paths, config, logger, { signal: context.signal });
   const facts = { mode: 'dev' as const, version, config, paths, identity, addon, startedAt: Date.now() };
