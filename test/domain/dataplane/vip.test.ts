@@ -154,7 +154,7 @@ describe('laws of addresses', () => {
           had = has;
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 
