@@ -91,7 +91,13 @@ export class LogProposals {
   async #run(): Promise<void> {
     // Whoever proposes in the same turn of the event loop shares the first batch.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#queue.length > 0) await this.#runBatch(this.#take());
+    while (this.#queue.length > 0) {
+      const batch = this.#take();
+      // A mistake of ours must not leave proposers waiting; the store then refuses what does not follow its last entry.
+      await this.#runBatch(batch).catch((error: unknown) => {
+        for (const { reject } of batch) reject(error);
+      });
+    }
     this.#running = undefined;
   }
 
@@ -162,7 +168,7 @@ export class LogProposals {
 
   #fail(answered: readonly Answered[], outcome: Exclude<CommitOutcome, { outcome: 'committed' }>): void {
     const { problem } = outcome;
-    if (outcome.outcome === 'not_written') this.#options.report({ event: 'not_written', problem, proposals: answered.length });
+    this.#options.report({ event: outcome.outcome, problem, proposals: answered.length });
     for (const { waiting } of answered) waiting.reject(failure(outcome));
   }
 }

@@ -44,7 +44,7 @@ export class LogWatchers {
   /** Ends all of them with `log.closed`. */
   close(): void {
     this.#closed = true;
-    this.wake();
+    for (const watcher of this.#running) watcher.end();
   }
 
   /** As `OrderedLog.watch`. */
@@ -99,7 +99,7 @@ class Watcher {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #ended = new AbortController();
-  readonly #onAbort = () => this.wake();
+  readonly #onAbort = () => this.end();
   #at: Cursor;
   #started = false;
   #page: readonly Entry[] = [];
@@ -167,9 +167,11 @@ class Watcher {
     return { kind: 'bookmark', previous: this.#at.revision, revision: this.#at.revision, head, ageMs: 0 };
   }
 
+  /** No timer is left, also of a watcher that is never read again; one that waits goes on, and sees why it ends. */
   end(): void {
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.#ended.abort();
+    this.wake();
   }
 
   #armBookmark(): void {

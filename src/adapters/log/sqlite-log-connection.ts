@@ -30,6 +30,16 @@ export function connect(file: string): DatabaseSync {
   }
 }
 
+/** For looking at a file that is not ours to change. SQLite may leave an empty WAL and an index beside it. */
+export function readOnly<T>(file: string, look: (db: DatabaseSync) => T): T {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return look(db);
+  } finally {
+    closeQuietly(db);
+  }
+}
+
 export function closeQuietly(db: DatabaseSync): void {
   try {
     db.close();

@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Revision } from '../../domain/log/model.js';
 import { checkLog } from './sqlite-log-check.js';
-import { closeQuietly, makePrivateFile, putInPlace } from './sqlite-log-connection.js';
+import { exists, makePrivateFile, putInPlace, readOnly } from './sqlite-log-connection.js';
 import { openError } from './sqlite-log-errors.js';
 import { LogPaths } from './sqlite-log-paths.js';
 import type { FileState } from './sqlite-log-schema.js';
@@ -32,15 +32,14 @@ export function listCopies(file: string): readonly LogCopy[] {
 
 /** @throws AgentError `log.corrupt`, `log.newer_schema` */
 export function checkCopy(file: string): FileState {
+  // No server writes to a copy, so that what SQLite leaves beside it may go.
+  const left = [`${file}-wal`, `${file}-shm`].filter((each) => !exists(each));
   try {
-    const db = new DatabaseSync(file, { readOnly: true });
-    try {
-      return checkLog(db);
-    } finally {
-      closeQuietly(db);
-    }
+    return readOnly(file, (db) => checkLog(db));
   } catch (error) {
     throw openError(error, file);
+  } finally {
+    for (const each of left) rmSync(each, { force: true });
   }
 }
 
