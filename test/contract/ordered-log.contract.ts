@@ -1,21 +1,23 @@
-import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
-import {
-  type Change,
-  type Cursor,
-  type Entry,
-  type LogFrame,
-  logId,
-  logKey,
-  type Precondition,
-  type Proposal,
-  type ProposeResult,
-  revision,
-  ZERO_DIGEST,
-  ZERO_REVISION,
-} from '../../src/domain/log/model.js';
+import { type Cursor, logId, revision, ZERO_DIGEST, ZERO_REVISION } from '../../src/domain/log/model.js';
 import type { OrderedLog } from '../../src/ports/log/ordered-log.js';
 import type { FakeClock } from '../fakes/fake-clock.js';
+import {
+  at,
+  canonicalDigest,
+  committed,
+  cursorAt,
+  entries,
+  head,
+  nextEntry,
+  options,
+  proposal,
+  propose,
+  remove,
+  set,
+  take,
+  values,
+} from './ordered-log.support.js';
 
 /** An empty log whose every wait is on `clock`. */
 export interface LogUnderTest {
@@ -28,13 +30,6 @@ export interface LogUnderTest {
 const MIB = 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const other = logId('another-log');
-const options = { signal: new AbortController().signal };
-
-const set = (key: string, value: string): Change => ({ key: logKey(key), value });
-const remove = (key: string): Change => ({ key: logKey(key), value: null });
-const at = (key: string, number: bigint): Precondition => ({ key: logKey(key), revision: revision(number) });
-const proposal = (...changes: Change[]): Proposal => ({ changes, preconditions: [] });
-const committed = (number: bigint): ProposeResult => ({ outcome: 'committed', revision: revision(number) });
 
 /** Every OrderedLog must pass. */
 export function orderedLogContract(name: string, make: () => Promise<LogUnderTest>): void {
@@ -378,65 +373,4 @@ function pacing(fresh: Fresh): void {
     await propose(log, set('a', 'new'));
     await expect(nextEntry(watcher)).rejects.toMatchObject({ code: 'log.slow' });
   });
-}
-
-function propose(log: OrderedLog, ...changes: Change[]): Promise<ProposeResult> {
-  return log.propose(proposal(...changes), options);
-}
-
-function head(log: OrderedLog): Promise<Cursor> {
-  return log.head(options);
-}
-
-async function values(log: OrderedLog, prefix = ''): Promise<readonly string[]> {
-  const { items } = await log.snapshot(prefix, options);
-  return items.map((item) => `${item.key}=${item.value}@${item.revision}`);
-}
-
-/** The cursor at a past revision, as a watcher from the start would have it. */
-async function cursorAt(log: OrderedLog, number: bigint): Promise<Cursor> {
-  const { logId } = await head(log);
-  const start = { logId, revision: ZERO_REVISION, digest: ZERO_DIGEST };
-  const last = (await entries(log, start, Number(number))).at(-1);
-  return last === undefined ? start : { logId, revision: last.revision, digest: last.digest };
-}
-
-async function nextEntry(watcher: AsyncIterator<LogFrame>): Promise<Entry> {
-  for (;;) {
-    const next = await watcher.next();
-    if (next.done === true) throw new Error('the watch has ended');
-    if (next.value.kind === 'entry') return next.value.entry;
-  }
-}
-
-async function entries(log: OrderedLog, from: Cursor, count: number): Promise<readonly Entry[]> {
-  const watcher = log.watch(from, options)[Symbol.asyncIterator]();
-  const found: Entry[] = [];
-  while (found.length < count) found.push(await nextEntry(watcher));
-  await watcher.return?.();
-  return found;
-}
-
-async function take(frames: AsyncIterable<LogFrame>, count: number): Promise<readonly LogFrame[]> {
-  const found: LogFrame[] = [];
-  for await (const frame of frames) {
-    found.push(frame);
-    if (found.length === count) break;
-  }
-  return found;
-}
-
-/** Written a second time on purpose: every backend and every version must agree on these bytes. */
-function canonicalDigest(entry: Entry): string {
-  const pairs = entry.changes.map(({ key, value }) => [key, value]);
-  const parts = [
-    entry.version,
-    String(entry.revision),
-    entry.time,
-    entry.previousDigest,
-    pairs.length,
-    entry.requestId ?? null,
-    pairs,
-  ];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

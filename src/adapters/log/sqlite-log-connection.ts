@@ -76,10 +76,17 @@ export function createLog(paths: LogPaths, logId: LogId): void {
     writeMeta(db, 'schema', SCHEMA_VERSION);
     writeState(db, { logId, last: EMPTY_HEAD, minimum: emptyState(logId).minimum, seal: new Seal() });
     db.exec('COMMIT');
+    foldIn(db);
   } finally {
     db.close();
   }
   putInPlace(paths.fresh, paths.file, paths.folder);
+}
+
+/** Everything is in the file itself when it returns, so that it may be renamed. A close alone would keep a failure to itself. */
+export function foldIn(db: DatabaseSync): void {
+  const result = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
+  if (result?.busy !== 0) throw new AgentError('log.not_written', { problem: 'the WAL could not be folded in' });
 }
 
 /** Durable when it returns: the file's content, then its name. */

@@ -4,7 +4,9 @@ import { AgentError } from '../../domain/kernel/errors.js';
 const BUSY = 5;
 const LOCKED = 6;
 const NOMEM = 7;
+const CORRUPT = 11;
 const FULL = 13;
+const NOTADB = 26;
 
 /** What no repair of the file helps against: no space, no descriptors, a read-only file system. */
 const UNABLE = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM', 'EROFS']);
@@ -21,6 +23,12 @@ export function openError(error: unknown, file: string): AgentError {
   if (code === FULL || code === NOMEM || UNABLE.has(errno(error) ?? ''))
     return new AgentError('log.not_written', facts, { cause: error });
   return new AgentError('log.corrupt', facts, { cause: error });
+}
+
+/** Whether the file is known to be damaged; another failure (an I/O error above all) may pass. */
+export function isDamage(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return (error instanceof AgentError && error.code === 'log.corrupt') || code === CORRUPT || code === NOTADB;
 }
 
 /** `SQLITE_FULL`-like text for people, with the code where there is one. */

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { parseEntry } from '../../domain/log/entry.js';
-import { type Change, type Entry, logId, type Revision, type SnapshotItem } from '../../domain/log/model.js';
+import { type Change, digest, type Entry, logId, type Revision, type SnapshotItem } from '../../domain/log/model.js';
 import type { RetainedEntry } from '../../domain/log/retention.js';
 import { RING_ENTRIES, RING_SIZE, type SizedEntry } from '../../domain/log/ring.js';
 import type { CommitOutcome, OpenedLog, StoredBatch } from './log-store.js';
 import { checkEnd, checkEntryRow, checkLog } from './sqlite-log-check.js';
-import { checkHeader, closeQuietly, connect, createLog, exists, keepPrivate } from './sqlite-log-connection.js';
+import { checkHeader, closeQuietly, connect, createLog, exists, foldIn, keepPrivate } from './sqlite-log-connection.js';
 import { makeCopy, newestIntactCopy } from './sqlite-log-copies.js';
-import { message, openError } from './sqlite-log-errors.js';
+import { isDamage, message, openError } from './sqlite-log-errors.js';
 import { LogPaths } from './sqlite-log-paths.js';
-import { type FileState, writeState } from './sqlite-log-schema.js';
+import { type FileState, text, writeState } from './sqlite-log-schema.js';
 import type { Seal } from './sqlite-log-seal.js';
 import { checkWitness, readWitness, Witness } from './sqlite-log-witness.js';
 
@@ -71,13 +71,12 @@ export class SqliteLogFile {
       if (last.digest === batch.previous.digest) return { outcome: 'not_written', problem };
       if (last.digest !== batch.last.digest)
         return { outcome: 'broken', problem: `it ends at ${last.revision}, in neither of the two states that it could have` };
-      this.#open.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      foldIn(this.#open);
       this.#witness.write(this.#current.logId, last);
       return { outcome: 'committed' };
     } catch (error) {
       this.#discard();
-      const failure = openError(error, this.#paths.file);
-      return { outcome: failure.code === 'log.corrupt' ? 'broken' : 'in_doubt', problem: failure.message };
+      return { outcome: isDamage(error) ? 'broken' : 'in_doubt', problem: message(error) };
     }
   }
 
@@ -249,11 +248,11 @@ class KeyRows {
 function newest(db: DatabaseSync): readonly SizedEntry[] {
   const found: SizedEntry[] = [];
   let size = 0;
-  for (const row of db.prepare('SELECT revision, digest, text FROM entries ORDER BY revision DESC').iterate()) {
-    const { text, digest } = checkEntryRow(row);
-    size += text.length;
+  for (const row of db.prepare('SELECT digest, text FROM entries ORDER BY revision DESC').iterate()) {
+    const stored = text(row.text);
+    size += stored.length;
     if (found.length > 0 && (size > RING_SIZE || found.length >= RING_ENTRIES)) break;
-    found.push({ entry: parseEntry(text, digest), size: text.length });
+    found.push({ entry: parseEntry(stored, digest(text(row.digest))), size: stored.length });
   }
   return found.reverse();
 }

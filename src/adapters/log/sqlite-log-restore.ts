@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { type LogId, logId, type Revision } from '../../domain/log/model.js';
 import { checkLog } from './sqlite-log-check.js';
-import { connect, keepPrivate, putInPlace, readOnly, syncPath } from './sqlite-log-connection.js';
+import { connect, foldIn, keepPrivate, putInPlace, readOnly, syncPath } from './sqlite-log-connection.js';
 import { checkCopy } from './sqlite-log-copies.js';
 import { openError } from './sqlite-log-errors.js';
 import { LogPaths } from './sqlite-log-paths.js';
@@ -92,6 +92,7 @@ function prepare(paths: LogPaths, copy: string): FileState {
   const db = connect(paths.restoring);
   try {
     writeState(db, { ...readState(db), logId: logId(randomUUID()) });
+    foldIn(db);
     return checkLog(db);
   } finally {
     db.close();
