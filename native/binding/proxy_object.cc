@@ -21,8 +21,9 @@ class OneCall {
 
   template <typename Call>
   void operator()(Call call) const {
-    function_.NonBlockingCall([call = std::move(call)](Napi::Env env, Napi::Function) { call(env); });
-    function_.Release();
+    const auto status = function_.NonBlockingCall([call = std::move(call)](Napi::Env env, Napi::Function) { call(env); });
+    // When the environment is ending, the refused call was the release.
+    if (status != napi_closing) function_.Release();
   }
 
  private:

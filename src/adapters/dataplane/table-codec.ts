@@ -1,5 +1,5 @@
 import type { L4Endpoint } from '../../domain/dataplane/model.js';
-import { type IpAddress, ipAddress, ipv4ToNumber, ipv6Groups, isIpv6 } from '../../domain/kernel/network.js';
+import { type IpAddress, ipAddress, ipv4ToNumber, ipv6Groups, isIpv6, numberToIpv4 } from '../../domain/kernel/network.js';
 import type { ListenerSpec } from '../../ports/dataplane/data-plane.js';
 
 /** A listener with its number in the native table. */
@@ -102,14 +102,9 @@ class Writer {
 
 /** The address of a row of counters: four big-endian words. @throws RangeError when it is none. */
 export function addressOfWords(addressFamily: number, words: readonly number[]): IpAddress {
+  if (addressFamily !== 6) return numberToIpv4(words[0] ?? -1);
   const groups = words.flatMap((word) => [Math.floor(word / 65_536), word % 65_536]);
-  const text =
-    addressFamily === 6
-      ? groups.map((group) => group.toString(16)).join(':')
-      : groups
-          .slice(0, 2)
-          .flatMap((group) => [Math.floor(group / 256), group % 256])
-          .join('.');
+  const text = groups.map((group) => group.toString(16)).join(':');
   const address = ipAddress(text);
   if (address === undefined) throw new RangeError(`not an address: ${text}`);
   return address;
