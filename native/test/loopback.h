@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -99,7 +100,11 @@ class Server {
     acceptor_ = std::thread([this, serve = std::move(serve)] {
       for (;;) {
         UniqueFd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        if (!client) return;
+        if (!client && errno == EINVAL) return;  // shut down
+        if (!client) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          continue;
+        }
         ++accepted_;
         threads_.emplace_back([serve, client = std::move(client)]() mutable { serve(std::move(client)); });
       }
