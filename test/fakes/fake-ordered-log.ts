@@ -40,6 +40,10 @@ export class FakeOrderedLog implements OwnedLog {
     this.#failure = error;
   }
 
+  problems(): readonly [] {
+    return [];
+  }
+
   async open({ signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
     this.#checkOpen();

@@ -1,8 +1,9 @@
-import { AgentError } from '../../domain/kernel/errors.js';
+import { AgentError, errorCodes } from '../../domain/kernel/errors.js';
 import type { Cursor, LogFrame, Proposal, ProposeResult, Snapshot } from '../../domain/log/model.js';
 import { LogState } from '../../domain/log/state.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
+import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { OwnedLog } from '../../ports/log/ordered-log.js';
 import { type CopyEvent, LogCopies } from './log-copies.js';
 import { type CommitEvent, LogProposals } from './log-proposals.js';
@@ -36,6 +37,7 @@ export class SqliteOrderedLog implements OwnedLog {
   readonly #options: SqliteLogOptions;
   readonly #store: LogStore;
   readonly #report: (event: LogEvent) => void;
+  #trouble: StatusProblem | undefined;
   #opening: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   #parts: Parts | undefined;
@@ -43,7 +45,10 @@ export class SqliteOrderedLog implements OwnedLog {
   constructor(options: SqliteLogOptions) {
     this.#options = options;
     this.#store = options.store ?? new SqliteLogStore(options.file);
-    this.#report = options.report ?? (() => {});
+    this.#report = (event) => {
+      if (event.event !== 'copied') this.#note(event);
+      options.report?.(event);
+    };
   }
 
   async open({ signal }: CallOptions): Promise<void> {
@@ -81,6 +86,17 @@ export class SqliteOrderedLog implements OwnedLog {
     yield* this.#ready.watchers.watch(from, options);
   }
 
+  problems(): readonly StatusProblem[] {
+    return this.#trouble === undefined ? [] : [this.#trouble];
+  }
+
+  #note(event: Exclude<LogEvent, { readonly event: 'copied' }>): void {
+    const reason = event.event === 'copy_failed' ? `no copy could be made: ${String(event.error)}` : event.problem;
+    const code = event.event === 'broken' ? 'log.corrupt' : 'log.not_written';
+    const since = this.#trouble?.since ?? this.#options.clock.now();
+    this.#trouble = { subject: 'log-store', reason, since, remedy: errorCodes[code].remedy };
+  }
+
   get #ready(): Parts {
     if (this.#parts === undefined || this.#closing !== undefined) throw new AgentError('log.closed');
     return this.#parts;
@@ -100,7 +116,11 @@ export class SqliteOrderedLog implements OwnedLog {
     const [store, report] = [this.#store, this.#report];
     const state = new LogState(opened, clock.monotonic());
     const watchers = new LogWatchers({ state, reader: store, clock });
-    const proposals = new LogProposals({ state, store, clock, report, onAppend: () => watchers.wake() });
+    const onAppend = () => {
+      this.#trouble = undefined;
+      watchers.wake();
+    };
+    const proposals = new LogProposals({ state, store, clock, report, onAppend });
     const stop = new AbortController();
     const copies = new LogCopies({ store, clock, report, head: () => state.revision }).run(opened.newestCopy, stop.signal);
     return { state, proposals, watchers, stop, copies };

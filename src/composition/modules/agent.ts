@@ -20,20 +20,20 @@ export const agentModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, metrics) =>
+      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, metrics, log) =>
         new NodeOperations({
           agent,
           view,
           listeners,
           dataPlane,
           clock,
-          sources: [metrics],
+          sources: [log, metrics],
           version,
           dataDir: paths.dataDir,
           startedAt,
           metricsListen: () => metrics.address,
         }),
-      [Root.facts, Root.agent, Subsystems.logConsumer, Subsystems.l4, Ports.dataPlane, Ports.clock, Servers.metrics],
+      [Root.facts, Root.agent, Subsystems.logConsumer, Subsystems.l4, Ports.dataPlane, Ports.clock, Servers.metrics, Ports.log],
     )
     .inSingletonScope();
 });

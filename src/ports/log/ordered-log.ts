@@ -1,5 +1,6 @@
 import type { Cursor, LogFrame, Proposal, ProposeResult, Snapshot } from '../../domain/log/model.js';
 import type { CallOptions } from '../call-options.js';
+import type { ProblemSource } from '../node/problem-source.js';
 
 /** One totally ordered stream of changes: the only way in which state reaches a node. */
 export interface OrderedLog {
@@ -29,8 +30,8 @@ export interface OrderedLog {
   watch(from: Cursor, options: CallOptions): AsyncIterable<LogFrame>;
 }
 
-/** A log that this process holds itself. */
-export interface OwnedLog extends OrderedLog {
+/** A log that this process holds itself. Its problems are those of the newest commit or copy; a commit that succeeds ends them. */
+export interface OwnedLog extends OrderedLog, ProblemSource {
   /**
    * Ready for calls when it resolves.
    * @throws AgentError `log.corrupt`, `log.newer_schema`, `log.not_written`
