@@ -27,7 +27,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
           listeners,
           dataPlane,
           clock,
-          sources: [log, metrics],
+          sources: [log, listeners, metrics],
           version,
           dataDir: paths.dataDir,
           startedAt,
