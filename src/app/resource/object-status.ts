@@ -1,5 +1,5 @@
 import { listenerId } from '../../domain/dataplane/compile.js';
-import { formatAddressPort, type IpAddress } from '../../domain/kernel/network.js';
+import { formatAddressPort, type IpAddress, type PortNumber } from '../../domain/kernel/network.js';
 import {
   type EndpointSpec,
   nameOf,
@@ -33,7 +33,7 @@ export function portStatus(
     case 'listening':
       return { name, port, state: 'listening', listen: formatAddressPort(vip, state.port) };
     case 'failed':
-      return { name, port, state: 'failed', reason: state.reason };
+      return { name, port, state: 'failed', reason: state.reason, remedy: state.remedy };
     case 'pending':
       return { name, port, state: 'pending' };
   }
@@ -61,7 +61,13 @@ function serviceStatus(service: ServiceResource, state: ClusterState, listeners:
 }
 
 function endpointStatus(endpoint: EndpointSpec, ports: readonly ServicePort[], source: string, ready: boolean): EndpointStatus {
-  const targets = ports.map((port) => endpoint.ports?.[port.name] ?? endpoint.port ?? port.targetPort);
-  const address = targets.map((port) => formatAddressPort(endpoint.address, port)).join(' ');
+  const targets = new Set(ports.map((port) => targetOf(endpoint, port, ports.length === 1)));
+  const address = [...targets].map((port) => formatAddressPort(endpoint.address, port)).join(' ');
   return { name: endpoint.name, address, source, weight: endpoint.weight, ready };
+}
+
+function targetOf({ port: own, ports }: EndpointSpec, { name, targetPort }: ServicePort, onlyPort: boolean): PortNumber {
+  // A port may be called `constructor`.
+  const named = ports !== undefined && Object.hasOwn(ports, name) ? ports[name] : undefined;
+  return named ?? (onlyPort ? own : undefined) ?? targetPort;
 }
