@@ -112,7 +112,8 @@ function patch({ console }: CliContext, { ref, beforeJson, afterJson }: AppliedR
 }
 
 function toYaml(json: string): string {
-  return json === '' ? '' : stringify(JSON.parse(json));
+  // The log keeps keys sorted, the schema gives them in its own order: only what differs is to show.
+  return json === '' ? '' : stringify(JSON.parse(json), { sortMapEntries: true });
 }
 
 function parse(json: string): unknown {
