@@ -33,6 +33,13 @@ export function nameOf(file: string): string {
   return file === '-' ? 'standard input' : file;
 }
 
+/** Of what JSON can hold. The parser knows more: a `!!binary` would become a Buffer. */
+const plainTags = ['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((name) => `tag:yaml.org,2002:${name}`);
+
+function isPlain(tag: string | undefined): boolean {
+  return tag === undefined || tag === '!' || plainTags.includes(tag);
+}
+
 interface Fault {
   readonly offset: number;
   readonly message: string;
@@ -48,7 +55,9 @@ function problemOf(document: Document.Parsed): Fault | undefined {
   };
   visit(document, {
     Alias: (_, { source, range }) => found(range?.[0], `alias *${source} is not allowed: write the value out`),
-    Scalar: (_, { value, range, source }) => {
+    Collection: (_, { tag, range }) => (isPlain(tag) ? undefined : found(range?.[0], `tag ${tag} is not allowed`)),
+    Scalar: (_, { value, tag, range, source }) => {
+      if (!isPlain(tag)) return found(range?.[0], `tag ${tag} is not allowed`);
       // JSON has none of them; on the way to the daemon they would become null.
       if (typeof value !== 'number' || Number.isFinite(value)) return undefined;
       return found(range?.[0], `expected a number or a text in quotes, found ${source ?? value}`);
