@@ -29,7 +29,7 @@ export function toStatus(error: unknown): Partial<StatusObject> {
   return { code: statusOf[error.kind], details: clipped(error.message.slice(error.code.length + 1).trimStart()), metadata };
 }
 
-/** A failed call as the error that the other side threw; a daemon that is not there is `admin.unreachable`. */
+/** A call that failed, other than by our own abort, as the error that the other side threw; without a daemon, `admin.unreachable`. */
 export function fromServiceError(error: ServiceError, target: string): AgentError {
   const code = error.metadata?.get(CODE)[0];
   const failure = (code: ErrorCode, problem: string) => new AgentError(code, problem === '' ? {} : { problem }, { cause: error });
@@ -37,6 +37,8 @@ export function fromServiceError(error: ServiceError, target: string): AgentErro
   switch (error.code) {
     case status.UNAVAILABLE:
       return failure('admin.unreachable', `no daemon answers at ${target}${because(error.details)}`);
+    case status.CANCELLED:
+      return failure('admin.unreachable', `the daemon at ${target} ended the call`);
     case status.DEADLINE_EXCEEDED:
       return failure('admin.unreachable', `the daemon at ${target} did not answer in time`);
     case status.RESOURCE_EXHAUSTED:
