@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, open, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, open, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
@@ -179,10 +179,11 @@ describe('files and folders', () => {
     await expect(read(folder)).rejects.toMatchObject(invalid(/link\.yaml: there is no such file or folder$/));
   });
 
-  test.skipIf(process.geteuid?.() === 0)('unreadable ones are named', async () => {
-    const path = await file('a: 1');
-    await chmod(path, 0);
-    await expect(read(path)).rejects.toMatchObject(invalid('a.yaml: cannot be read: EACCES'));
+  test('unreadable ones are named', async () => {
+    // Root reads everything but a link to itself.
+    const path = join(await tempFolder(), 'loop.yaml');
+    await symlink('loop.yaml', path);
+    await expect(read(path)).rejects.toMatchObject(invalid(/loop\.yaml: cannot be read: .*ELOOP/));
   });
 
   test.each(['/dev/zero', '/dev/null', '/proc/self/mem'])('%s is no manifest', async (path) => {
