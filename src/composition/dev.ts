@@ -23,8 +23,17 @@ import { pathsOf } from './paths.js';
 import { Ports, Root, Servers, Subsystems, UseCases } from './tokens.js';
 import { version } from './version.js';
 
-/** Agent and control plane in this process, until a signal. */
+/** Agent and control plane in this process, until a signal, which ends it well whenever it comes. */
 export async function dev(context: CliContext, options: DevOptions): Promise<ExitCode> {
+  try {
+    await runNode(context, options);
+  } catch (error) {
+    if (!context.signal.aborted) throw error;
+  }
+  return exitCodes.done;
+}
+
+async function runNode(context: CliContext, options: DevOptions): Promise<void> {
   const { signal, env } = context;
   const paths = pathsOf(options, env, '.holdfast');
   const loader = new ConfigLoader({ mode: 'dev', paths, file: options.config, env, flags: options.flags });
@@ -42,7 +51,7 @@ export async function dev(context: CliContext, options: DevOptions): Promise<Exi
   const reload = () => void loader.reload(use, logger, { signal });
   process.on('SIGHUP', reload);
   try {
-    return await serve(container, context, options, logger);
+    await serve(container, context, options, logger);
   } finally {
     process.off('SIGHUP', reload);
   }
@@ -59,7 +68,7 @@ function useLive(container: Container, config: Config, changed: readonly Setting
   if (changed.includes('connectTimeoutMs')) container.get(Subsystems.l4).setConnectTimeout(config.connectTimeoutMs);
 }
 
-async function serve(container: Container, context: CliContext, options: DevOptions, logger: Logger): Promise<ExitCode> {
+async function serve(container: Container, context: CliContext, options: DevOptions, logger: Logger): Promise<void> {
   const { signal } = context;
   const agent = container.get(Root.agent);
   // Also while it starts, or waits for what is not ready: whoever stops it does not wait for that.
@@ -73,14 +82,11 @@ async function serve(container: Container, context: CliContext, options: DevOpti
     if (!signal.aborted) announce(container, context, applied);
     if (options.watch) await follower?.follow({ signal });
     else await aborted(signal);
-  } catch (error) {
-    if (!signal.aborted) throw error;
   } finally {
     signal.removeEventListener('abort', stop);
     const failures = await agent.stop();
     for (const { name, error } of failures) logger.error(`${name} did not stop cleanly`, { error });
   }
-  return exitCodes.done;
 }
 
 function followerOf(container: Container, { apply, watch }: DevOptions, logger: Logger): ManifestFollower | undefined {
