@@ -1,5 +1,4 @@
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Backend } from './support/backends.js';
@@ -9,7 +8,7 @@ import { serviceManifest } from './support/manifests.js';
 
 const BLOCK_MS = 5_000;
 const env = {
-  NODE_OPTIONS: `--import=${join(import.meta.dirname, 'support/block-main-thread.mjs')}`,
+  NODE_OPTIONS: `--import=${new URL('support/block-main-thread.mjs', import.meta.url).href}`,
   BLOCK_MS: String(BLOCK_MS),
 };
 

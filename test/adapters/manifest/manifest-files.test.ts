@@ -197,12 +197,15 @@ describe('files and folders', () => {
   });
 
   test('what a shell hands over is read', async () => {
-    const program = `import { readManifests } from '${join(process.cwd(), 'src/adapters/manifest/manifest-files.ts')}';
-      const { documents } = await readManifests([process.argv[1]], process.stdin, { signal: new AbortController().signal });
+    const program = `const [, file, module] = process.argv;
+      const { readManifests } = await import(module);
+      const { documents } = await readManifests([file], process.stdin, { signal: new AbortController().signal });
       console.log(JSON.stringify(documents.map(({ value }) => value)));`;
-    const resolver = join(process.cwd(), 'test/support/resolve-typescript.mjs');
-    const node = `${process.execPath} --import ${resolver} --input-type=module-typescript --disable-warning=ExperimentalWarning -e "$1"`;
-    const child = spawn('bash', ['-c', `${node} <(sleep 0.2; echo 'a: 1')`, 'bash', program], {
+    const resolver = new URL('../../support/resolve-typescript.mjs', import.meta.url).href;
+    const module = new URL('../../../src/adapters/manifest/manifest-files.ts', import.meta.url).href;
+    const flags = '--input-type=module-typescript --disable-warning=ExperimentalWarning';
+    const line = `"$1" --import "$2" ${flags} -e "$3" <(sleep 0.2; echo 'a: 1') "$4"`;
+    const child = spawn('bash', ['-c', line, 'bash', process.execPath, resolver, program, module], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [output] = await once(child.stdout, 'data');
