@@ -34,6 +34,7 @@ export class FakeManifestSource implements ManifestSource {
     const documents: readonly ManifestDocument[] = this.#values.map((value, index) => ({
       file: this.name,
       number: index + 1,
+      path: '',
       value,
     }));
     const describe: Manifests['describe'] = ({ document, path, message }) =>

@@ -32,7 +32,7 @@ export async function resourceRig({
 }
 
 export function documents(...values: readonly unknown[]): readonly ManifestDocument[] {
-  return values.map((value, index) => ({ file: 'hello.yaml', number: index + 1, value }));
+  return values.map((value, index) => ({ file: 'hello.yaml', number: index + 1, path: '', value }));
 }
 
 export function serviceDocument(name: string, spec: object = {}, labels: Readonly<Record<string, string>> = {}) {

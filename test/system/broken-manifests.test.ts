@@ -68,7 +68,11 @@ const broken: readonly (readonly [name: string, text: string | Uint8Array, says:
   ['algorithm not built yet', service(`{ ${ports}, balance: { algorithm: source-hash } }`), /source-hash is not built yet/],
   ['bad duration', service(`{ ${ports}, drain: { timeout: 30 } }`), /spec\.drain\.timeout: expected a duration/],
   ['address outside the range', service(`{ ${ports}, vip: 10.0.0.1 }`), /10\.0\.0\.1 is not in the range/],
-  ['the same service twice', `${service(`{ ${ports} }`)}---\n${service(`{ ${ports} }`)}`, /stands in document 1 already/],
+  [
+    'the same service twice',
+    `${service(`{ ${ports} }`)}---\n${service(`{ ${ports} }`)}`,
+    /is in the request already, in document 1/,
+  ],
   ['a good one beside a bad one', `${service(`{ ${ports} }`)}---\nkind: Nonsense\n`, /document 2/],
   ['50 MB', new Uint8Array(50 * 1024 * 1024).fill(0x61), /at most 16 MiB/],
   ['20,001 documents', 'a: 1\n---\n'.repeat(20_001), /at most 20000 documents/],

@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, rm } from 'node:fs/promises';
+import { chmod, lstat, rm } from 'node:fs/promises';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import {
   type handleServerStreamingCall,
@@ -14,6 +14,7 @@ import type { Operations } from '../../ports/driving/operations.js';
 import type { Resources } from '../../ports/driving/resources.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
 import type { Logger } from '../../ports/logger.js';
+import { ensureFolder } from '../files/durable-file.js';
 import { type AdminServiceServer, AdminServiceService, type ApplyRequest } from '../generated/holdfast/admin/v1/admin.js';
 import { toStatus } from './grpc-errors.js';
 import { applyToWire, changeToWire, eventToWire, refFromWire, selectorFromWire, statusToWire, trafficToWire } from './mapping.js';
@@ -192,7 +193,7 @@ export class GrpcAdminServer implements DrivingServer {
 
 /** Makes it ours and closed to others. */
 async function ownFolder(folder: AbsolutePath): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await ensureFolder(folder);
   const entry = await lstat(folder);
   if (!entry.isDirectory()) throw new AgentError('admin.not_served', { problem: `${folder} is no folder` });
   if (entry.uid !== process.geteuid?.()) {
@@ -235,7 +236,7 @@ function signalOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream
 /** @throws AgentError `resource.invalid` for a document that is not JSON */
 function applyCall({ documents, source, prune, dryRun, requestId }: ApplyRequest) {
   return {
-    documents: documents.map(({ file, number, json }) => ({ file, number, value: parseJson(file, number, json) })),
+    documents: documents.map(({ file, number, json, path }) => ({ file, number, path, value: parseJson(file, number, json) })),
     source,
     prune,
     dryRun,

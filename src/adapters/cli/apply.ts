@@ -68,7 +68,7 @@ async function send(context: CliContext, options: ApplyOptions, dryRun: boolean)
   if (manifests.documents.length === 0 && !prune) {
     throw new AgentError('resource.invalid', { problem: `no document in ${filename.join(', ')}` });
   }
-  const documents = manifests.documents.map(({ file, number, value }) => ({ file, number, json: JSON.stringify(value) }));
+  const documents = manifests.documents.map(({ value, ...place }) => ({ ...place, json: JSON.stringify(value) }));
   // The same path is the same source, from wherever it is named.
   const source = options.source ?? sourceOf(filename);
   const request = { documents, source, prune, dryRun, requestId: randomUUID() };

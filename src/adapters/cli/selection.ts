@@ -38,8 +38,9 @@ export function refsOfArgs(args: readonly string[], namespace: string): readonly
 }
 
 /** What a document names, whether or not the rest of it is right. @throws AgentError `resource.invalid` */
-export function refOfDocument({ file, number, value }: ManifestDocument): ResourceRef {
-  const invalid = (problem: string) => new AgentError('resource.invalid', { problem: `${file}: document ${number}: ${problem}` });
+export function refOfDocument({ file, number, path, value }: ManifestDocument): ResourceRef {
+  const at = `${file}: document ${number}${path === '' ? '' : `, ${path}`}`;
+  const invalid = (problem: string) => new AgentError('resource.invalid', { problem: `${at}: ${problem}` });
   const { kind, metadata } = asRecord(value);
   const { name, namespace = DEFAULT_NAMESPACE } = asRecord(metadata);
   if (typeof kind !== 'string' || typeof name !== 'string' || typeof namespace !== 'string') {

@@ -2,6 +2,8 @@ import { constants } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { objectsOf } from '../../domain/resource/manifest.js';
+import { MAX_PROBLEMS, type Problem } from '../../domain/resource/problem.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ManifestDocument } from '../../ports/driving/resources.js';
 import type { Manifests } from '../../ports/resource/manifest-source.js';
@@ -17,7 +19,7 @@ export const MAX_DOCUMENTS = 20_000;
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 
 /**
- * Reads YAML or JSON documents from files, from the manifests directly in folders, and from standard input for `-`. A file that is
+ * Reads YAML or JSON documents, taken apart where they are lists, from files, from the manifests directly in folders, and from standard input for `-`. A file that is
  * named twice is read once.
  * @throws AgentError `resource.invalid` naming file, line and what was expected
  */
@@ -41,7 +43,8 @@ export async function readManifests(
       texts.set(file, decodeText(file, content));
     }
   }
-  return { documents: parseAll(texts), describe: describer(texts) };
+  const describe = describer(texts);
+  return { documents: parseAll(texts, describe), describe };
 }
 
 /** The same files are the same source, from wherever and in whatever order they are named. */
@@ -53,16 +56,27 @@ export function isManifestName(name: string): boolean {
   return !name.startsWith('.') && EXTENSIONS.some((ending) => name.endsWith(ending));
 }
 
-function parseAll(texts: ReadonlyMap<string, string>): readonly ManifestDocument[] {
+function parseAll(texts: ReadonlyMap<string, string>, describe: Manifests['describe']): readonly ManifestDocument[] {
   const documents: ManifestDocument[] = [];
   let count = 0;
   for (const [file, text] of texts) {
     for (const { number, value } of parseManifest(file, text)) {
-      if (++count > MAX_DOCUMENTS) throw invalid(file, `expected at most ${MAX_DOCUMENTS} documents, found more`);
-      if (value !== null) documents.push({ file, number, value });
+      const found = value === null ? { objects: [] } : objectsOf(value);
+      if ('problems' in found)
+        throw new AgentError('resource.invalid', { problem: wrong(file, number, found.problems, describe) });
+      count += Math.max(1, found.objects.length);
+      if (count > MAX_DOCUMENTS) throw invalid(file, `expected at most ${MAX_DOCUMENTS} documents, found more`);
+      for (const object of found.objects) documents.push({ file, number, ...object });
     }
   }
   return documents;
+}
+
+function wrong(file: string, document: number, problems: readonly Problem[], describe: Manifests['describe']): string {
+  return problems
+    .slice(0, MAX_PROBLEMS)
+    .map((problem) => describe({ file, document, ...problem }))
+    .join('\n  ');
 }
 
 function describer(texts: ReadonlyMap<string, string>): Manifests['describe'] {

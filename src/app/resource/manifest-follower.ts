@@ -10,6 +10,7 @@ export class ManifestFollower {
   readonly #resources: Resources;
   readonly #logger: Logger;
   readonly #prune: boolean;
+  #wasEmpty = false;
 
   constructor(source: ManifestSource, resources: Resources, logger: Logger, prune: boolean) {
     this.#source = source;
@@ -18,13 +19,25 @@ export class ManifestFollower {
     this.#prune = prune;
   }
 
-  /** @throws AgentError `resource.invalid` with every problem; then nothing was changed */
+  /**
+   * Nothing to apply is a mistake, unless what was removed from the files is to be removed: then it may be meant, and is told.
+   * @throws AgentError `resource.invalid` with every problem; then nothing was changed
+   */
   async applyOnce(options: CallOptions): Promise<readonly AppliedResource[]> {
     const manifests = await this.#source.read(options);
+    this.#checkEmpty(manifests.documents.length === 0);
     const call = { documents: manifests.documents, source: this.#source.name, prune: this.#prune, dryRun: false };
     const outcome = await this.#resources.apply(call, options);
     if (outcome.outcome === 'applied') return outcome.resources;
     throw new AgentError('resource.invalid', { problem: describe(outcome.problems, manifests) });
+  }
+
+  /** @throws AgentError `resource.invalid` */
+  #checkEmpty(empty: boolean): void {
+    const problem = `no document in ${this.#source.name}`;
+    if (empty && !this.#prune) throw new AgentError('resource.invalid', { problem });
+    if (empty && !this.#wasEmpty) this.#logger.warn(problem);
+    this.#wasEmpty = empty;
   }
 
   /** Until abort. What is wrong with the manifests is told, and what was applied before stays. */

@@ -2,6 +2,7 @@ import type { VipRange } from '../../domain/dataplane/vip.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { formatAddressPort, type IpAddress } from '../../domain/kernel/network.js';
 import type { Revision } from '../../domain/log/model.js';
+import { pathInDocument } from '../../domain/resource/manifest.js';
 import {
   nameOf,
   type QualifiedName,
@@ -102,7 +103,8 @@ export class ResourceService implements Resources {
       return { outcome: 'invalid', problems: answer.problems.map((problem) => locate(problem, call.documents)) };
     }
     const { revision, resources: planned } = answer;
-    return { outcome: 'applied', revision, resources: planned.map((resource) => this.#applied(resource, call.dryRun)) };
+    const exists = this.#servicesAfter(planned);
+    return { outcome: 'applied', revision, resources: planned.map((resource) => this.#applied(resource, call.dryRun, exists)) };
   }
 
   async delete(call: DeleteCall, options: CallOptions) {
@@ -267,7 +269,7 @@ export class ResourceService implements Resources {
     return { ref, action: 'unchanged', before: held, after: held, vip };
   }
 
-  #applied({ ref, action, before, after, vip }: PlannedResource, dryRun: boolean): AppliedResource {
+  #applied({ ref, action, before, after, vip }: PlannedResource, dryRun: boolean, exists: Exists): AppliedResource {
     const service = after?.kind === 'Service' ? after : undefined;
     const name = qualifiedName(ref.namespace, ref.name);
     return {
@@ -276,7 +278,7 @@ export class ResourceService implements Resources {
       addresses: service === undefined || vip === undefined || dryRun ? [] : this.#addresses(name, service.spec.ports, vip),
       before: dryRun && before !== undefined ? renderManifest(before) : undefined,
       after: dryRun && after !== undefined ? renderManifest(after) : undefined,
-      warnings: after === undefined ? [] : this.#warnings(after),
+      warnings: after === undefined ? [] : warnings(after, exists),
     };
   }
 
@@ -284,10 +286,19 @@ export class ResourceService implements Resources {
     return ports.map((port) => portStatus(service, port, vip, this.#listeners).listen ?? formatAddressPort(vip, port.port));
   }
 
-  #warnings(resource: Resource): readonly string[] {
-    if (resource.kind !== 'Endpoints' || this.#view.state.service(serviceOf(resource)) !== undefined) return [];
-    return [`there is no service ${resource.spec.service} yet in namespace ${resource.metadata.namespace}`];
+  /** Whether a service exists when the plan is carried out, which a dry run never is and the view may not have seen yet. */
+  #servicesAfter(planned: readonly PlannedResource[]): Exists {
+    const services = planned.filter(({ ref }) => ref.kind === 'Service');
+    const after = new Map(services.map(({ ref, action }) => [qualifiedName(ref.namespace, ref.name), action !== 'deleted']));
+    return (service) => after.get(service) ?? this.#view.state.service(service) !== undefined;
   }
+}
+
+type Exists = (service: QualifiedName) => boolean;
+
+function warnings(resource: Resource, exists: Exists): readonly string[] {
+  if (resource.kind !== 'Endpoints' || exists(serviceOf(resource))) return [];
+  return [`there is no service ${resource.spec.service} yet in namespace ${resource.metadata.namespace}`];
 }
 
 interface ProposeCall {
@@ -314,21 +325,29 @@ function decode(documents: readonly ManifestDocument[]) {
   }
   const resources: Resource[] = [];
   const problems: ManifestProblem[] = [];
-  for (const { file, number, value } of documents) {
-    const decoded = decodeResource(value);
+  for (const document of documents) {
+    const decoded = decodeResource(document.value);
     if ('resource' in decoded) resources.push(decoded.resource);
-    else problems.push(...decoded.problems.map((problem) => ({ file, document: number, ...problem })));
+    else problems.push(...decoded.problems.map(({ path, message }) => problemAt(document, path, message)));
     if (problems.length >= MAX_PROBLEMS) break;
   }
   return problems.length > 0 ? { problems: problems.slice(0, MAX_PROBLEMS) } : { resources };
 }
 
-function locate(
-  { document, path, message }: { readonly document: number; readonly path: string; readonly message: string },
-  documents: readonly ManifestDocument[],
-): ManifestProblem {
+function locate({ document, path, message, earlier }: DocumentProblem, documents: readonly ManifestDocument[]): ManifestProblem {
   const at = documents[document];
-  return { file: at?.file ?? '', document: at?.number ?? 0, path, message };
+  if (at === undefined) return { file: '', document: 0, path, message };
+  const other = earlier === undefined ? undefined : documents[earlier];
+  return problemAt(at, path, other === undefined ? message : `${message}, in ${placeOf(other, at.file)}`);
+}
+
+function problemAt({ file, number, path: object }: ManifestDocument, path: string, message: string): ManifestProblem {
+  return { file, document: number, path: pathInDocument(object, path), message };
+}
+
+/** As seen from `file`: `document 1, items[0]`. */
+function placeOf({ file, number, path }: ManifestDocument, from: string): string {
+  return `${file === from ? '' : `${file}: `}document ${number}${path === '' ? '' : `, ${path}`}`;
 }
 
 function matcher({ kind, namespace, name, labels }: ResourceSelector): (held: Held) => boolean {

@@ -42,6 +42,8 @@ export interface ResourcePlan {
 /** Wrong only beside the others, or beside what is there; `document` is the index in the request. */
 export interface DocumentProblem extends Problem {
   readonly document: number;
+  /** Another document of the request, with which it collides. */
+  readonly earlier?: number;
 }
 
 export interface ApplyRequest {
@@ -185,9 +187,8 @@ function duplicates(resources: readonly Resource[]): DocumentProblem[] {
       first.set(key, document);
       return [];
     }
-    return [
-      { document, path: 'metadata.name', message: `${formatRef(refOf(resource))} stands in document ${earlier + 1} already` },
-    ];
+    const message = `${formatRef(refOf(resource))} is in the request already`;
+    return [{ document, path: 'metadata.name', message, earlier }];
   });
 }
 

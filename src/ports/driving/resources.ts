@@ -4,12 +4,14 @@ import type { Action } from '../../domain/resource/plan.js';
 import type { ResourceObject } from '../../domain/resource/render.js';
 import type { CallOptions } from '../call-options.js';
 
-/** A document of a manifest, parsed but not yet judged. */
+/** An object of a manifest, parsed but not yet judged: a document, or an element of one that is a list. */
 export interface ManifestDocument {
   /** For messages only. */
   readonly file: string;
   /** Counted from 1 in its file. */
   readonly number: number;
+  /** Where the object stands in its document, `items[3]`; empty for the document itself. */
+  readonly path: string;
   readonly value: unknown;
 }
 
@@ -24,6 +26,7 @@ export interface ApplyCall {
 export interface ManifestProblem {
   readonly file: string;
   readonly document: number;
+  /** From the root of the document: `items[3].spec.ports`. */
   readonly path: string;
   readonly message: string;
 }

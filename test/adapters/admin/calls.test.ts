@@ -8,7 +8,7 @@ import { ref, serviceDocument, take } from '../../support/resource-rig.js';
 const options = { signal: new AbortController().signal };
 
 const request = (...values: readonly unknown[]) => ({
-  documents: values.map((value, index) => ({ file: 'a.yaml', number: index + 1, json: JSON.stringify(value) })),
+  documents: values.map((value, index) => ({ file: 'a.yaml', number: index + 1, path: '', json: JSON.stringify(value) })),
   source: 'test',
   prune: false,
   dryRun: false,
@@ -139,7 +139,7 @@ describe('errors', () => {
 
   test('a document that is no JSON is named', async () => {
     const { api } = await serving();
-    const call = { ...request(), documents: [{ file: 'a.yaml', number: 3, json: '{' }] };
+    const call = { ...request(), documents: [{ file: 'a.yaml', number: 3, path: '', json: '{' }] };
     await expect(api.apply(call, options)).rejects.toMatchObject({
       code: 'resource.invalid',
       message: 'resource.invalid: a.yaml: document 3: expected JSON',
@@ -149,7 +149,7 @@ describe('errors', () => {
   test('a call of more than 64 MiB says so', async () => {
     const { api } = await serving();
     const json = JSON.stringify('x'.repeat(65 * 1024 * 1024));
-    const call = { ...request(), documents: [{ file: 'a.yaml', number: 1, json }] };
+    const call = { ...request(), documents: [{ file: 'a.yaml', number: 1, path: '', json }] };
     await expect(api.apply(call, options)).rejects.toMatchObject({ code: 'admin.too_large', message: /larger than max/ });
     expect(await api.status(options)).toMatchObject({ nodeId: 'n1' });
   });

@@ -35,6 +35,28 @@ describe('once', () => {
   });
 });
 
+describe('files without a document', () => {
+  test('are a mistake', async () => {
+    const { follower, source, names } = await setUp({ prune: false });
+    await follower.applyOnce(options);
+    source.write();
+    await expect(follower.applyOnce(options)).rejects.toMatchObject({
+      code: 'resource.invalid',
+      message: 'resource.invalid: no document in /fake/hello.yaml',
+    });
+    expect(await names()).toEqual(['a', 'b']);
+  });
+
+  test('that are watched may come: it is told, and what they held is removed', async () => {
+    const { follower, source, names, logger } = await setUp();
+    await follower.applyOnce(options);
+    source.write();
+    expect((await follower.applyOnce(options)).map(({ action }) => action)).toEqual(['deleted', 'deleted']);
+    await follower.applyOnce(options);
+    expect([await names(), logger.dump()]).toEqual([[], 'warn no document in /fake/hello.yaml']);
+  });
+});
+
 describe('following', () => {
   test('applies each change, removes what is gone, tells what changed, and ends on abort', async () => {
     const { follower, source, names, clock, logger } = await setUp();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { logKey, type Proposal, revision } from '../../../src/domain/log/model.js';
 import type { CallOptions } from '../../../src/ports/call-options.js';
-import type { ApplyOutcome } from '../../../src/ports/driving/resources.js';
+import type { ApplyCall, ApplyOutcome, Resources } from '../../../src/ports/driving/resources.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
 import { FakeOrderedLog } from '../../fakes/fake-ordered-log.js';
 import {
@@ -115,6 +115,27 @@ describe('apply', () => {
   });
 });
 
+describe('endpoints and their service in one request', () => {
+  const web = endpointsDocument('e', 'web', [{ address: '127.0.0.1' }]);
+  const warnings = async (resources: Resources, values: readonly unknown[], call: Partial<ApplyCall> = {}) => {
+    const outcome = await resources.apply(applyCall(values, call), options);
+    return outcome.outcome === 'applied' ? outcome.resources.flatMap((resource) => resource.warnings) : outcome;
+  };
+
+  test.each([true, false])('are no reason to warn, in whatever order (dry run: %s)', async (dryRun) => {
+    const { resources } = await resourceRig();
+    expect(await warnings(resources, [web, serviceDocument('web')], { dryRun })).toEqual([]);
+    expect(await warnings(resources, [serviceDocument('web'), web], { dryRun })).toEqual([]);
+  });
+
+  test.each([true, false])('a service that the request removes is not there (dry run: %s)', async (dryRun) => {
+    const { resources } = await resourceRig();
+    await resources.apply(applyCall([serviceDocument('web'), web]), options);
+    const prune = { prune: true, dryRun };
+    expect(await warnings(resources, [web], prune)).toEqual(['there is no service web yet in namespace default']);
+  });
+});
+
 describe('what is wrong with the documents', () => {
   test('is located by file, document and path, all of it, and nothing is written', async () => {
     const { resources, log } = await resourceRig();
@@ -130,16 +151,34 @@ describe('what is wrong with the documents', () => {
     expect(log.dump()).toBe('');
   });
 
+  test('by its place in a list', async () => {
+    const { resources } = await resourceRig();
+    const place = { file: 'l.yaml', number: 2, path: 'items[3]' };
+    const call = applyCall([], {
+      documents: [
+        { ...place, value: serviceDocument('a', { ports: [{ port: 0 }] }) },
+        { ...place, path: 'items[4]', value: 7 },
+      ],
+    });
+    expect(await resources.apply(call, options)).toMatchObject({
+      problems: [
+        { file: 'l.yaml', document: 2, path: 'items[3].spec.ports[0].port' },
+        { file: 'l.yaml', document: 2, path: 'items[4]' },
+      ],
+    });
+  });
+
   test('also what is wrong only beside the others', async () => {
     const { resources } = await resourceRig();
     const value = serviceDocument('a');
     const call = applyCall([], {
       documents: [
-        { file: 'one.yaml', number: 1, value },
-        { file: 'two.yaml', number: 4, value },
+        { file: 'one.yaml', number: 1, path: 'items[2]', value },
+        { file: 'two.yaml', number: 4, path: '', value },
       ],
     });
-    const problem = { file: 'two.yaml', document: 4, path: 'metadata.name' };
+    const message = 'service/a is in the request already, in one.yaml: document 1, items[2]';
+    const problem = { file: 'two.yaml', document: 4, path: 'metadata.name', message };
     expect(await resources.apply(call, options)).toMatchObject({ outcome: 'invalid', problems: [problem] });
   });
 

@@ -248,13 +248,13 @@ describe('planApply', () => {
         service('a', { drain: { timeout: '1s' } }),
         service('a', {}, { namespace: 'x' }),
       ],
-      problems: ['2 metadata.name: service/a stands in document 1 already'],
+      problems: ['2 metadata.name: service/a is in the request already'],
     },
     {
       name: 'a resource of another namespace that stands there twice',
       there: [],
       request: [service('a', {}, { namespace: 'x' }), service('a', {}, { namespace: 'x' })],
-      problems: ['1 metadata.name: service/a (namespace x) stands in document 1 already'],
+      problems: ['1 metadata.name: service/a (namespace x) is in the request already'],
     },
     {
       name: 'endpoints after the service that contradicts them, in one request',

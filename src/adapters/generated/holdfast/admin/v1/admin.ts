@@ -47,8 +47,10 @@ export interface Document {
   file: string;
   /** Counted from 1 in its file. */
   number: number;
-  /** The document as JSON text. */
+  /** The object as JSON text. */
   json: string;
+  /** Where the object stands in its document, `items[3]`; empty for the document itself. */
+  path: string;
 }
 
 export interface ResourceRef {
@@ -237,7 +239,7 @@ export interface EndpointTraffic {
 }
 
 function createBaseDocument(): Document {
-  return { file: "", number: 0, json: "" };
+  return { file: "", number: 0, json: "", path: "" };
 }
 
 export const Document: MessageFns<Document> = {
@@ -250,6 +252,9 @@ export const Document: MessageFns<Document> = {
     }
     if (message.json !== "") {
       writer.uint32(26).string(message.json);
+    }
+    if (message.path !== "") {
+      writer.uint32(34).string(message.path);
     }
     return writer;
   },
@@ -291,6 +296,14 @@ export const Document: MessageFns<Document> = {
             message.json = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -311,6 +324,7 @@ export const Document: MessageFns<Document> = {
     message.file = object.file ?? "";
     message.number = object.number ?? 0;
     message.json = object.json ?? "";
+    message.path = object.path ?? "";
     return message;
   },
 };
