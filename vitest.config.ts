@@ -7,7 +7,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           testTimeout: 20_000,
-          include: ['test/domain/**/*.test.ts', 'test/app/**/*.test.ts', 'test/house/**/*.test.ts'],
+          include: ['domain', 'app', 'composition', 'house'].map((folder) => `test/${folder}/**/*.test.ts`),
         },
       },
       { test: { name: 'adapters', include: ['test/adapters/**/*.test.ts'], testTimeout: 30_000 } },

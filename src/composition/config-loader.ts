@@ -1,17 +1,12 @@
-import { resolve } from 'node:path';
-import { YamlConfigFile } from '../adapters/config/yaml-config-file.js';
 import { type Config, configError, type Mode, type Setting, settings } from '../domain/config/model.js';
 import { type ConfigResult, planReload, resolveConfig } from '../domain/config/plan.js';
-import type { Paths } from '../domain/kernel/paths.js';
 import type { CallOptions } from '../ports/call-options.js';
 import type { ConfigSource } from '../ports/config/config-source.js';
 import type { Logger } from '../ports/logger.js';
 
 export interface ConfigLoaderParts {
   readonly mode: Mode;
-  readonly paths: Paths;
-  /** Named by a flag; else HOLDFAST_CONFIG, else the data directory's. */
-  readonly file: string | undefined;
+  readonly source: ConfigSource;
   readonly env: NodeJS.ProcessEnv;
   readonly flags: Readonly<Partial<Record<Setting, string>>>;
 }
@@ -19,22 +14,17 @@ export interface ConfigLoaderParts {
 /** The configuration of this process: read at the start, and again when asked. */
 export class ConfigLoader {
   readonly #parts: ConfigLoaderParts;
-  readonly #source: ConfigSource;
   #current: Config | undefined;
   #reloading: Promise<void> = Promise.resolve();
 
   constructor(parts: ConfigLoaderParts) {
-    const named = parts.file ?? (parts.env.HOLDFAST_CONFIG || undefined);
     this.#parts = parts;
-    this.#source = new YamlConfigFile(named === undefined ? parts.paths.config : resolve(named), {
-      required: named !== undefined,
-    });
   }
 
-  /** @throws AgentError `config.invalid` with every problem */
+  /** @throws AgentError `config.invalid` with every problem and warning */
   async load(options: CallOptions): Promise<{ readonly config: Config; readonly warnings: readonly string[] }> {
     const result = await this.#resolve(options);
-    if (!result.valid) throw configError(result.problems);
+    if (!result.valid) throw configError(result.problems, result.warnings);
     this.#current = result.config;
     return result;
   }
@@ -60,7 +50,7 @@ export class ConfigLoader {
   }
 
   async #resolve(options: CallOptions): Promise<ConfigResult> {
-    const { mode, env, flags } = this.#parts;
-    return resolveConfig({ mode, file: await this.#source.read(options), environment: env, flags });
+    const { mode, source, env, flags } = this.#parts;
+    return resolveConfig({ mode, file: await source.read(options), environment: env, flags });
   }
 }

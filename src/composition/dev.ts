@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import type { Container } from 'inversify';
 import type { CliContext, ExitCode } from '../adapters/cli/context.js';
 import { exitCodes } from '../adapters/cli/context.js';
 import type { DevOptions } from '../adapters/cli/program.js';
+import { YamlConfigFile } from '../adapters/config/yaml-config-file.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
-import { lockDataDir } from '../adapters/dataplane/data-dir-lock.js';
-import { ensureFolder } from '../adapters/files/durable-file.js';
 import { FileIdentityStore } from '../adapters/identity/file-identity-store.js';
 import { openLogger } from '../adapters/logger/pino-logger.js';
 import { WatchedManifests } from '../adapters/manifest/watched-manifests.js';
@@ -15,10 +15,12 @@ import { ManifestFollower } from '../app/resource/manifest-follower.js';
 import type { Config, Setting } from '../domain/config/model.js';
 import { identityDrift } from '../domain/identity/plan.js';
 import type { Paths } from '../domain/kernel/paths.js';
+import type { ConfigSource } from '../ports/config/config-source.js';
 import type { AppliedResource } from '../ports/driving/resources.js';
 import type { Logger } from '../ports/logger.js';
 import { ConfigLoader } from './config-loader.js';
 import { buildContainer } from './container.js';
+import { checkDataDir, holdDataDir, makeDataDir } from './data-dir.js';
 import { pathsOf } from './paths.js';
 import { Ports, Root, Servers, Subsystems, UseCases } from './tokens.js';
 import { version } from './version.js';
@@ -36,11 +38,13 @@ export async function dev(context: CliContext, options: DevOptions): Promise<Exi
 async function runNode(context: CliContext, options: DevOptions): Promise<void> {
   const { signal, env } = context;
   const paths = pathsOf(options, env, '.holdfast');
-  const loader = new ConfigLoader({ mode: 'dev', paths, file: options.config, env, flags: options.flags });
+  await checkDataDir(paths);
+  const source = configSource(paths, options.config, env);
+  const loader = new ConfigLoader({ mode: 'dev', source, env, flags: options.flags });
   const { config, warnings } = await loader.load({ signal });
-  await ensureFolder(paths.dataDir);
+  await makeDataDir(paths);
   const addon = loadAddon();
-  lockDataDir(addon, paths);
+  holdDataDir(addon, paths);
   const logger = openLogger({ level: config.logLevel, colour: env.NO_COLOR === undefined });
   for (const warning of warnings) logger.warn(warning);
   const identity = await identityOf(paths, config, context);
@@ -55,6 +59,12 @@ async function runNode(context: CliContext, options: DevOptions): Promise<void> 
   } finally {
     process.off('SIGHUP', reload);
   }
+}
+
+/** The file that a flag names, else HOLDFAST_CONFIG, else the data directory's, which alone may be missing. */
+function configSource({ config }: Paths, flag: string | undefined, env: NodeJS.ProcessEnv): ConfigSource {
+  const named = flag ?? (env.HOLDFAST_CONFIG || undefined);
+  return new YamlConfigFile(named === undefined ? config : resolve(named), { required: named !== undefined });
 }
 
 function identityOf(paths: Paths, { nodeName, labels }: Config, { signal }: CliContext) {

@@ -3,10 +3,10 @@ import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/conte
 import { structured, table } from '../adapters/cli/output.js';
 import type { RestoreOptions } from '../adapters/cli/program.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
-import { lockDataDir } from '../adapters/dataplane/data-dir-lock.js';
 import { listCopies } from '../adapters/log/sqlite-log-copies.js';
 import { restoreLog } from '../adapters/log/sqlite-log-restore.js';
 import { AgentError } from '../domain/kernel/errors.js';
+import { checkDataDir, holdDataDir } from './data-dir.js';
 import { pathsOf } from './paths.js';
 
 /** Puts a copy in the place of a damaged log while no daemon runs, or lists the copies. */
@@ -27,7 +27,8 @@ export async function restore({ console, env }: CliContext, options: RestoreOpti
     );
     return exitCodes.done;
   }
-  lockDataDir(loadAddon(), paths);
+  await checkDataDir(paths);
+  holdDataDir(loadAddon(), paths);
   const copy = options.copy === undefined ? {} : { copy: options.copy };
   const restored = restoreLog({ file: paths.logDb, now: Date.now(), ...copy });
   if (options.output !== 'table') console.out(structured(options.output, restored));

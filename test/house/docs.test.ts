@@ -6,12 +6,12 @@ import type { CliContext } from '../../src/adapters/cli/context.js';
 import { type LocalVerbs, runCli } from '../../src/adapters/cli/program.js';
 import { readManifests } from '../../src/adapters/manifest/manifest-files.js';
 import { PrometheusMetrics } from '../../src/adapters/metrics/prometheus-metrics.js';
-import { flagOf, type Setting, settingNames, settings, variableOf } from '../../src/domain/config/model.js';
-import { defaults } from '../../src/domain/config/plan.js';
+import { defaults } from '../../src/domain/config/defaults.js';
+import { flagOf, settingNames, settings, variableOf } from '../../src/domain/config/model.js';
+import { renderSetting } from '../../src/domain/config/render.js';
 import { vipRange } from '../../src/domain/dataplane/vip.js';
-import { formatDuration } from '../../src/domain/kernel/duration.js';
 import { errorCodes } from '../../src/domain/kernel/errors.js';
-import { formatAddressPort, formatIpv4Range, ipAddress, portNumber } from '../../src/domain/kernel/network.js';
+import { ipAddress, portNumber } from '../../src/domain/kernel/network.js';
 import { ZERO_REVISION } from '../../src/domain/log/model.js';
 import { ZERO_SEQUENCE } from '../../src/domain/outbox/model.js';
 import type { Resource } from '../../src/domain/resource/model.js';
@@ -59,22 +59,15 @@ function rows(text: string, head: string): readonly (readonly string[])[] {
 describe('docs/configuration.md', () => {
   const documented = rows(doc('configuration'), 'key');
   const fallback = defaults('dev');
-  const shown: Readonly<Record<Setting, string>> = {
-    nodeName: 'first label of the host name',
-    logLevel: fallback.logLevel,
-    labels: 'none',
-    readyTimeoutMs: formatDuration(fallback.readyTimeoutMs),
-    outboxCapacity: String(fallback.outboxCapacity),
-    vipRange: formatIpv4Range(fallback.vipRange),
-    metricsListen:
-      fallback.metricsListen === 'off' ? 'off' : formatAddressPort(fallback.metricsListen.address, fallback.metricsListen.port),
-    threads: String(fallback.threads),
-    connectTimeoutMs: formatDuration(fallback.connectTimeoutMs),
-  };
   const when = { live: /SIGHUP/, restart: /restart|once/, minting: /identity/ };
 
   test('has every setting with variable, flag and default, and no other', () => {
-    const wanted = settingNames.map((name) => [settings[name].path, variableOf(name), flagOf(name), shown[name]]);
+    const wanted = settingNames.map((name) => [
+      settings[name].path,
+      variableOf(name),
+      flagOf(name),
+      renderSetting(name, fallback),
+    ]);
     expect(documented.map((row) => row.slice(0, 4).map(unquoted))).toEqual(wanted);
   });
 

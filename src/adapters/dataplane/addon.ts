@@ -51,10 +51,10 @@ export function addonPath(override: string | undefined): string {
 
 /** @throws AgentError `dataplane.addon_missing` when it is not built, or not for this machine. */
 export function loadAddon(path: string = addonPath(process.env.HOLDFAST_ADDON)): Addon {
-  if (!existsSync(path)) throw new AgentError('dataplane.addon_missing', { path });
+  if (!existsSync(path)) throw new AgentError('dataplane.addon_missing', { path, problem: `there is no ${path}` });
   try {
     return createRequire(import.meta.url)(path) as Addon;
   } catch (error) {
-    throw new AgentError('dataplane.addon_missing', { path, problem: 'it does not load' }, { cause: error });
+    throw new AgentError('dataplane.addon_missing', { path, problem: `${path} does not load` }, { cause: error });
   }
 }

@@ -43,11 +43,33 @@ export async function createFile(path: string, data: string | Uint8Array, option
   });
 }
 
-/** Makes `path` and what is missing above it, private to this user, so that it survives a crash. */
+/**
+ * Makes `path` and what is missing above it, private to this user, so that it survives a crash. One step after the other: Node's
+ * recursive mkdir spins for ever where the kernel says ENOENT of a folder that is there, as in /proc.
+ * @throws Error with the code of the system call that failed, ENOTDIR when something else stands in the way
+ */
 export async function ensureFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
-  for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+  const missing: string[] = [];
+  for (let at = path; !(await isFolder(at)); at = dirname(at)) missing.push(at);
+  for (const folder of missing.reverse()) {
+    try {
+      await mkdir(folder, { mode: 0o700 });
+    } catch (error) {
+      // Somebody else was quicker, or a link that leads nowhere stands there.
+      if (errnoOf(error) !== 'EEXIST' || !(await isFolder(folder))) throw error;
+    }
+    await syncFolder(dirname(folder));
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    if ((await stat(path)).isDirectory()) return true;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+  throw Object.assign(new Error(`ENOTDIR: not a directory, '${path}'`), { code: 'ENOTDIR' });
 }
 
 /** File systems without hard links (FAT, some network ones) say one of these. */

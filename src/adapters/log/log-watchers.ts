@@ -70,8 +70,9 @@ export class LogWatchers {
     const { revision: at } = watcher.at;
     const { minimum } = this.#state;
     const overdue = watcher.pace.tooSlow(this.#state.behindSince(at, SLOW_SIZE), this.#clock.monotonic());
-    if (overdue || at + 1n < minimum)
-      throw new AgentError('log.slow', { revision: String(at), minimum: String(minimum), head: String(this.#state.revision) });
+    if (!overdue && at + 1n >= minimum) return;
+    const problem = `the reader stands at revision ${at} of ${this.#state.revision}, entries are kept from ${minimum}`;
+    throw new AgentError('log.slow', { problem, revision: String(at), minimum: String(minimum) });
   }
 
   /** The next entry, or undefined when there was none and something has happened since. */

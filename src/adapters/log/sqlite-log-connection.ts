@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { LogId } from '../../domain/log/model.js';
@@ -65,9 +65,8 @@ export function checkHeader(file: string): void {
     throw new AgentError('log.corrupt', { problem });
 }
 
-/** A log with nothing in it, whole and durable under its name or not there at all. */
+/** A log with nothing in it, whole and durable under its name or not there at all. Its folder is there. */
 export function createLog(paths: LogPaths, logId: LogId): void {
-  mkdirSync(paths.folder, { recursive: true, mode: 0o700 });
   for (const leftOver of [paths.fresh, `${paths.fresh}-wal`]) rmSync(leftOver, { force: true });
   makePrivateFile(paths.fresh);
   const db = connect(paths.fresh);

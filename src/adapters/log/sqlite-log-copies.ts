@@ -4,7 +4,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import type { Revision } from '../../domain/log/model.js';
 import { checkLog } from './sqlite-log-check.js';
 import { exists, makePrivateFile, putInPlace, readOnly } from './sqlite-log-connection.js';
-import { openError } from './sqlite-log-errors.js';
+import { message, openError } from './sqlite-log-errors.js';
 import { LogPaths } from './sqlite-log-paths.js';
 import type { FileState } from './sqlite-log-schema.js';
 
@@ -43,8 +43,8 @@ export function checkCopy(file: string): FileState {
   }
 }
 
-/** For the message of a damaged log. */
-export function newestIntactCopy(paths: LogPaths): string {
+/** For the message of a damaged log; `undefined` when there is none. */
+export function newestIntactCopy(paths: LogPaths): string | undefined {
   for (const { file } of paths.copies()) {
     try {
       checkCopy(file);
@@ -53,7 +53,7 @@ export function newestIntactCopy(paths: LogPaths): string {
       // The one before it may be whole.
     }
   }
-  return 'none';
+  return undefined;
 }
 
 /**
@@ -73,6 +73,7 @@ export function makeCopy(db: DatabaseSync, paths: LogPaths, now: number): { read
     return { file, revision: last.revision };
   } catch (error) {
     rmSync(paths.copying, { force: true });
-    throw error instanceof AgentError ? error : new AgentError('log.not_written', { file }, { cause: error });
+    if (error instanceof AgentError) throw error;
+    throw new AgentError('log.not_written', { file, problem: `${file}: ${message(error)}` }, { cause: error });
   }
 }

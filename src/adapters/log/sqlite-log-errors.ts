@@ -1,3 +1,4 @@
+import { basename, dirname } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 
 /** SQLite's primary result codes, sqlite3.h. */
@@ -16,13 +17,32 @@ const UNABLE = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM', 'EROFS
  * digests or our parsers cannot make sense of is never silently replaced.
  */
 export function openError(error: unknown, file: string): AgentError {
-  if (error instanceof AgentError) return new AgentError(error.code, { file, ...error.facts }, { cause: error });
-  const facts = { file, problem: message(error) };
+  if (error instanceof AgentError) {
+    if (error.facts.file !== undefined) return error;
+    const problem = `${file}: ${error.message.slice(error.code.length + 2)}`;
+    return new AgentError(error.code, { ...error.facts, file, problem }, { cause: error });
+  }
+  const facts = { file, problem: `${file}: ${message(error)}` };
   const code = sqliteCode(error);
   if (code === BUSY || code === LOCKED) return new AgentError('agent.data_dir_locked', facts, { cause: error });
   if (code === FULL || code === NOMEM || UNABLE.has(errno(error) ?? ''))
     return new AgentError('log.not_written', facts, { cause: error });
   return new AgentError('log.corrupt', facts, { cause: error });
+}
+
+/** What to do about a damaged log in `file`, as a command line that can be pasted. */
+export function remedyOfDamage(file: string, intactCopy: string | undefined): string {
+  return intactCopy === undefined
+    ? `there is no intact copy: move all but node-identity.json out of ${dirname(file)}, start again and apply your manifests`
+    : `run \`${restoreCommand(file)}\`, which puts ${basename(intactCopy)} in place`;
+}
+
+export function restoreCommand(file: string): string {
+  return `holdfast restore --data-dir ${shellWord(dirname(file))}`;
+}
+
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Whether the file is known to be damaged; another failure (an I/O error above all) may pass. */

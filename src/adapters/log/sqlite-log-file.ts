@@ -9,7 +9,7 @@ import type { CommitOutcome, OpenedLog, StoredBatch } from './log-store.js';
 import { checkEnd, checkEntryRow, checkLog } from './sqlite-log-check.js';
 import { checkHeader, closeQuietly, connect, createLog, exists, foldIn, keepPrivate } from './sqlite-log-connection.js';
 import { makeCopy, newestIntactCopy } from './sqlite-log-copies.js';
-import { isDamage, message, openError } from './sqlite-log-errors.js';
+import { isDamage, message, openError, remedyOfDamage } from './sqlite-log-errors.js';
 import { LogPaths } from './sqlite-log-paths.js';
 import { type FileState, text, writeState } from './sqlite-log-schema.js';
 import type { Seal } from './sqlite-log-seal.js';
@@ -43,7 +43,9 @@ export class SqliteLogFile {
       this.#discard();
       const failure = openError(error, this.#paths.file);
       if (failure.code !== 'log.corrupt') throw failure;
-      const facts = { ...failure.facts, newestIntactCopy: newestIntactCopy(this.#paths) };
+      const copy = newestIntactCopy(this.#paths);
+      const remedy = remedyOfDamage(this.#paths.file, copy);
+      const facts = { ...failure.facts, newestIntactCopy: copy ?? 'none', remedy };
       throw new AgentError('log.corrupt', facts, { cause: error });
     }
   }

@@ -5,7 +5,7 @@ import { type LogId, logId, type Revision } from '../../domain/log/model.js';
 import { checkLog } from './sqlite-log-check.js';
 import { connect, foldIn, keepPrivate, putInPlace, readOnly, syncPath } from './sqlite-log-connection.js';
 import { checkCopy } from './sqlite-log-copies.js';
-import { openError } from './sqlite-log-errors.js';
+import { message, openError, remedyOfDamage } from './sqlite-log-errors.js';
 import { LogPaths } from './sqlite-log-paths.js';
 import { type FileState, readState, writeState } from './sqlite-log-schema.js';
 import { readWitness } from './sqlite-log-witness.js';
@@ -50,7 +50,7 @@ export function restoreLog({ file, now, copy }: RestoreOptions): Restored {
     return { copy: chosen, revision, time, logId: restored.logId, acknowledged, aside };
   } catch (error) {
     if (error instanceof AgentError) throw error;
-    throw new AgentError('log.not_written', { file, problem: String(error) }, { cause: error });
+    throw new AgentError('log.not_written', { file, problem: `${file}: ${message(error)}` }, { cause: error });
   }
 }
 
@@ -78,8 +78,9 @@ function choose(paths: LogPaths, named: string | undefined): string {
       problems.push(error instanceof Error ? error.message : String(error));
     }
   }
+  const { file } = paths;
   const problem = problems.length === 0 ? 'there is no copy of it' : `no copy of it is intact: ${problems.join('; ')}`;
-  throw new AgentError('log.corrupt', { file: paths.file, problem });
+  throw new AgentError('log.corrupt', { file, problem: `${file}: ${problem}`, remedy: remedyOfDamage(file, undefined) });
 }
 
 /** The copy under a name of its own, with a new log id, checked once more as it will stand. */

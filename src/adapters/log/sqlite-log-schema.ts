@@ -31,7 +31,11 @@ export interface FileState {
 export function checkSchema(db: DatabaseSync): void {
   const version = readMeta(db, 'schema');
   if (!(Number.parseInt(version, 10) <= SCHEMA_MAJOR))
-    throw new AgentError('log.newer_schema', { schema: version, known: SCHEMA_VERSION });
+    throw new AgentError('log.newer_schema', {
+      problem: `it is of schema ${version}, this program knows ${SCHEMA_VERSION}`,
+      schema: version,
+      known: SCHEMA_VERSION,
+    });
 }
 
 /** @throws AgentError `log.corrupt` */

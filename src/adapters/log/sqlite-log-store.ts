@@ -1,7 +1,10 @@
+import { dirname } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Entry, Revision } from '../../domain/log/model.js';
+import { ensureFolder } from '../files/durable-file.js';
 import type { CommitOutcome, LogStore, OpenedLog, StoredBatch } from './log-store.js';
+import { message } from './sqlite-log-errors.js';
 import type { LogCall, LogReply } from './sqlite-log-protocol.js';
 import { startWorker } from './typescript-worker.js';
 
@@ -24,7 +27,16 @@ export class SqliteLogStore implements LogStore {
     this.#file = file;
   }
 
-  open(): Promise<OpenedLog> {
+  async open(): Promise<OpenedLog> {
+    try {
+      await ensureFolder(dirname(this.#file));
+    } catch (error) {
+      throw new AgentError(
+        'log.not_written',
+        { file: this.#file, problem: `${this.#file}: ${message(error)}` },
+        { cause: error },
+      );
+    }
     return this.#ask<OpenedLog>({ call: 'open' });
   }
 

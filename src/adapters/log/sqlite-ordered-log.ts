@@ -9,6 +9,7 @@ import { type CopyEvent, LogCopies } from './log-copies.js';
 import { type CommitEvent, LogProposals } from './log-proposals.js';
 import type { LogStore, OpenedLog } from './log-store.js';
 import { LogWatchers } from './log-watchers.js';
+import { restoreCommand } from './sqlite-log-errors.js';
 import { SqliteLogStore } from './sqlite-log-store.js';
 
 /** What people should see in a log of the program. Nothing of it needs an answer. */
@@ -92,9 +93,10 @@ export class SqliteOrderedLog implements OwnedLog {
 
   #note(event: Exclude<LogEvent, { readonly event: 'copied' }>): void {
     const reason = event.event === 'copy_failed' ? `no copy could be made: ${String(event.error)}` : event.problem;
-    const code = event.event === 'broken' ? 'log.corrupt' : 'log.not_written';
+    const restore = `stop the daemon and run \`${restoreCommand(this.#options.file)}\``;
+    const remedy = event.event === 'broken' ? restore : errorCodes['log.not_written'].remedy;
     const since = this.#trouble?.since ?? this.#options.clock.now();
-    this.#trouble = { subject: 'log-store', reason, since, remedy: errorCodes[code].remedy };
+    this.#trouble = { subject: 'log-store', reason, since, remedy };
   }
 
   get #ready(): Parts {

@@ -183,6 +183,7 @@ export class Agent {
       return this.#unwindFailures;
     }
     this.#phase = 'stopping';
+    this.#tell('info', 'agent stops');
     const failures = await this.#stopAll(this.#subsystems);
     this.#phase = 'stopped';
     return failures;
@@ -190,7 +191,6 @@ export class Agent {
 
   async #stopAll(subsystems: readonly ManagedSubsystem[]): Promise<readonly StopFailure[]> {
     const failures: StopFailure[] = [];
-    this.#tell('info', 'agent stops');
     for (const subsystem of subsystems.toReversed()) {
       try {
         await subsystem.stop();

@@ -1,3 +1,4 @@
+import { AgentError } from '../../domain/kernel/errors.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
 import { withinBudget } from './budget.js';
@@ -55,7 +56,8 @@ export class ManagedSubsystem {
       );
     } catch (error) {
       if (stop.aborted) throw error;
-      throw this.#fail('did not start', error);
+      // Whoever started it is told; only what nobody foresaw is worth its stack in the log as well.
+      throw this.#fail('did not start', error, error instanceof AgentError ? 'debug' : 'error');
     }
     this.#enter('started');
   }
@@ -93,10 +95,10 @@ export class ManagedSubsystem {
     this.#logger.debug(`subsystem is ${phase}`);
   }
 
-  #fail(what: string, error: unknown): unknown {
+  #fail(what: string, error: unknown, level: 'debug' | 'error' = 'error'): unknown {
     const reason = `${what}: ${messageOf(error)}`;
     this.#state = { name: this.name, phase: 'failed', since: this.#clock.now(), reason };
-    this.#logger.error(`subsystem ${what}`, { error });
+    this.#logger[level](`subsystem ${what}`, { error });
     return error;
   }
 }

@@ -31,6 +31,8 @@ export interface SettingFacts {
   readonly text: 'text' | 'number' | 'pairs';
   /** When a new value takes effect: while running, after a restart, or only when a node gets its identity. */
   readonly applies: 'live' | 'restart' | 'minting';
+  /** What to put there, for `--help`: `duration`. */
+  readonly value: string;
   /** For `--help`. */
   readonly help: string;
 }
@@ -38,19 +40,68 @@ export interface SettingFacts {
 export type Setting = keyof Config;
 
 export const settings: Readonly<Record<Setting, SettingFacts>> = {
-  nodeName: { path: 'nodeName', text: 'text', applies: 'minting', help: 'name of this node when it has no identity yet' },
-  logLevel: { path: 'logLevel', text: 'text', applies: 'live', help: `least level to log: ${logLevels.join(', ')}` },
-  labels: { path: 'labels', text: 'pairs', applies: 'minting', help: 'labels of this node when it has no identity yet, a=b,c=d' },
-  readyTimeoutMs: { path: 'readyTimeout', text: 'text', applies: 'restart', help: 'how long a start waits for readiness' },
-  outboxCapacity: { path: 'outbox.capacity', text: 'number', applies: 'restart', help: 'records that the outbox holds' },
-  vipRange: { path: 'vip.range', text: 'text', applies: 'restart', help: 'IPv4 network of the service addresses' },
-  metricsListen: { path: 'metrics.listen', text: 'text', applies: 'restart', help: 'address:port of the metrics, or off' },
-  threads: { path: 'dataplane.threads', text: 'number', applies: 'restart', help: 'proxy threads: 1 to 8, or auto' },
+  nodeName: {
+    path: 'nodeName',
+    text: 'text',
+    applies: 'minting',
+    value: 'name',
+    help: 'name of this node when it has no identity yet',
+  },
+  logLevel: {
+    path: 'logLevel',
+    text: 'text',
+    applies: 'live',
+    value: 'level',
+    help: `least level to log: ${logLevels.join(', ')}`,
+  },
+  labels: {
+    path: 'labels',
+    text: 'pairs',
+    applies: 'minting',
+    value: 'labels',
+    help: 'labels of this node when it has no identity yet, a=b,c=d',
+  },
+  readyTimeoutMs: {
+    path: 'readyTimeout',
+    text: 'text',
+    applies: 'restart',
+    value: 'duration',
+    help: 'how long a start waits for readiness, such as 500ms, 30s or 5m',
+  },
+  outboxCapacity: {
+    path: 'outbox.capacity',
+    text: 'number',
+    applies: 'restart',
+    value: 'records',
+    help: 'how many records the outbox holds',
+  },
+  vipRange: {
+    path: 'vip.range',
+    text: 'text',
+    applies: 'restart',
+    value: 'network',
+    help: 'IPv4 network of the service addresses, set once for a log',
+  },
+  metricsListen: {
+    path: 'metrics.listen',
+    text: 'text',
+    applies: 'restart',
+    value: 'address:port',
+    help: 'where the metrics are served, or off',
+  },
+  threads: {
+    path: 'dataplane.threads',
+    text: 'number',
+    applies: 'restart',
+    value: 'count',
+    help: 'proxy threads, 1 to 8, or auto: one per core',
+  },
   connectTimeoutMs: {
     path: 'dataplane.connectTimeout',
     text: 'text',
     applies: 'live',
-    help: 'how long a dial of an endpoint may take',
+    value: 'duration',
+    help: 'how long a dial of an endpoint may take, such as 500ms or 2s',
   },
 };
 
@@ -113,10 +164,10 @@ function describeOrigin(origin: ConfigOrigin): string {
   }
 }
 
-/** All problems in one error, one a line. */
-export function configError(problems: readonly ConfigProblem[]): AgentError {
+/** All problems in one error, one a line; then the warnings, of which one may say where a problem comes from. */
+export function configError(problems: readonly ConfigProblem[], warnings: readonly string[] = []): AgentError {
   const lines = problems.map(describeProblem);
   const [first = 'the configuration is invalid'] = lines;
-  const problem = lines.length <= 1 ? first : [`${lines.length} problems`, ...lines.map((line) => `  ${line}`)].join('\n');
-  return new AgentError('config.invalid', { problem });
+  const told = lines.length <= 1 ? [first] : [`${lines.length} problems`, ...lines.map((line) => `  ${line}`)];
+  return new AgentError('config.invalid', { problem: [...told, ...warnings.map((warning) => `  ${warning}`)].join('\n') });
 }

@@ -1,5 +1,5 @@
-import { addressPort, ipv4Range } from '../kernel/network.js';
 import { closest } from '../kernel/suggest.js';
+import { defaults } from './defaults.js';
 import {
   type Config,
   type ConfigFile,
@@ -31,19 +31,6 @@ export interface ConfigInputs {
 export type ConfigResult =
   | { readonly valid: true; readonly config: Config; readonly warnings: readonly string[] }
   | { readonly valid: false; readonly problems: readonly ConfigProblem[]; readonly warnings: readonly string[] };
-
-export function defaults(mode: Mode): Config {
-  return {
-    logLevel: 'info',
-    labels: {},
-    readyTimeoutMs: 30_000,
-    outboxCapacity: 4096,
-    vipRange: known(ipv4Range(mode === 'dev' ? '127.192.0.0/16' : '10.192.0.0/16')),
-    metricsListen: known(addressPort('127.0.0.1:9193')),
-    threads: 'auto',
-    connectTimeoutMs: 2_000,
-  };
-}
 
 /** Reads every source to its end, so that all problems are known at once. */
 export function resolveConfig({ mode, file, environment, flags }: ConfigInputs): ConfigResult {

@@ -37,6 +37,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'stop the daemon that uses this data directory, or name another with --data-dir',
   },
+  'agent.data_dir_unusable': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'name a folder that this user may make and write in with --data-dir or HOLDFAST_DATA_DIR',
+  },
   'admin.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the daemon' },
   'admin.not_served': {
     kind: 'internal',
@@ -87,6 +92,11 @@ export const errorCodes = {
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
   'log.closed': { kind: 'unavailable', retry: true, remedy: 'try again when the log is open' },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },
+  'metrics.not_served': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free the port: it is tried again by itself; or name another in metrics.listen and start again',
+  },
   'resource.conflict': { kind: 'conflict', retry: true, remedy: 'look at what changed meanwhile and try again' },
   'resource.invalid': { kind: 'invalid', retry: false, remedy: 'mend the manifest at the places that are named' },
   'resource.not_found': { kind: 'not_found', retry: false, remedy: 'list what there is with `holdfast get`' },
@@ -97,6 +107,7 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
+/** `problem` and `remedy` are sentences for people. */
 export type ErrorFacts = Readonly<Record<string, string>>;
 
 export class AgentError extends Error {
@@ -114,13 +125,14 @@ export class AgentError extends Error {
     return errorCodes[this.code].kind;
   }
 
+  /** That of the code, unless whoever threw it knew better. */
   get remedy(): string {
-    return errorCodes[this.code].remedy;
+    return this.facts.remedy ?? errorCodes[this.code].remedy;
   }
 }
 
-/** `problem` is the sentence; other facts follow as `name=value`. */
-function describe(code: ErrorCode, { problem, ...rest }: ErrorFacts): string {
+/** `problem` is the whole sentence, and other facts are for programs; without one they stand for it, as `name=value`. */
+function describe(code: ErrorCode, { problem, remedy: _, ...rest }: ErrorFacts): string {
   const details = Object.entries(rest).map(([name, value]) => `${name}=${value}`);
-  return [`${code}:`, ...(problem === undefined ? [] : [problem]), ...details].join(' ');
+  return [`${code}:`, ...(problem === undefined ? details : [problem])].join(' ');
 }

@@ -17,7 +17,9 @@ export function refuseCursor(from: Cursor, { head, minimum }: LogExtent): AgentE
   const changed = (problem: string) => new AgentError('log.changed', { problem, ...facts });
   if (from.logId !== head.logId) return changed('the cursor is of another log');
   if (from.revision > head.revision) return changed('the cursor is ahead of the log');
-  if (from.revision + 1n < minimum) return new AgentError('log.compacted', facts);
+  if (from.revision + 1n < minimum) {
+    return new AgentError('log.compacted', { problem: `entries before ${minimum} are no longer kept`, ...facts });
+  }
   if (from.revision === head.revision && from.digest !== head.digest) return changedPast(from, head.digest);
   return undefined;
 }

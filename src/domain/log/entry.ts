@@ -78,7 +78,11 @@ function canonicalText(entry: Omit<Entry, 'digest'>): string {
       entry.changes.map(({ key, value }) => [key, value]),
     ]);
   } catch (cause) {
-    throw new AgentError('log.too_large', { changes: String(entry.changes.length) }, { cause });
+    throw new AgentError(
+      'log.too_large',
+      { problem: `${entry.changes.length} changes are more than one text can hold` },
+      { cause },
+    );
   }
 }
 
@@ -90,7 +94,10 @@ const HEAD = /^\[(\d{1,9}),"(\d{1,20})",(\d{1,16}),"([0-9a-f]{64})",(\d{1,7}),(n
 export function readEntryFacts(text: string): EntryFacts {
   const [, version, number, time, previous, changes, requestId] = HEAD.exec(text) ?? [];
   if (previous === undefined || requestId === undefined) throw notAnEntry(text);
-  if (Number(version) > ENTRY_VERSION) throw new AgentError('log.newer_schema', { entryVersion: String(version) });
+  if (Number(version) > ENTRY_VERSION)
+    throw new AgentError('log.newer_schema', {
+      problem: `an entry is of version ${version}, this program knows ${ENTRY_VERSION}`,
+    });
   const id: unknown = JSON.parse(requestId);
   return {
     version: Number(version),

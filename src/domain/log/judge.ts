@@ -55,10 +55,10 @@ function answer(result: ProposeResult): Judgement {
 function checkLimits({ changes, preconditions }: Proposal): void {
   const count = Math.max(changes.length, preconditions.length);
   if (count > MAX_CHANGES_PER_PROPOSAL)
-    throw new AgentError('log.too_large', { changes: String(count), limit: String(MAX_CHANGES_PER_PROPOSAL) });
+    throw new AgentError('log.too_large', { problem: `${count} changes, at most ${MAX_CHANGES_PER_PROPOSAL} are taken at once` });
   const bytes = proposalBytes(changes);
   if (bytes > MAX_BYTES_PER_PROPOSAL)
-    throw new AgentError('log.too_large', { bytes: String(bytes), limit: String(MAX_BYTES_PER_PROPOSAL) });
+    throw new AgentError('log.too_large', { problem: `${bytes} bytes, at most ${MAX_BYTES_PER_PROPOSAL} are taken at once` });
 }
 
 function checkChanges(changes: readonly Change[]): void {

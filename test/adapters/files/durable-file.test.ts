@@ -58,6 +58,23 @@ describe('createFile', () => {
   });
 });
 
+test.each([
+  ['where the kernel makes none, which Node tries for ever', '/proc/holdfast/a/b', 'ENOENT'],
+  ['below a file', '/proc/version/a', 'ENOTDIR'],
+  ['in place of a file', '/proc/version', 'ENOTDIR'],
+  ['with a name that is too long', `/tmp/${'x'.repeat(300)}`, 'ENAMETOOLONG'],
+])('ensureFolder %s says so', async (_, path, code) => {
+  await expect(ensureFolder(path)).rejects.toMatchObject({ code });
+});
+
+test('ensureFolder of many at once makes one, and not in place of a link that leads nowhere', async () => {
+  const inside = await folder();
+  await Promise.all(Array.from({ length: 20 }, () => ensureFolder(join(inside, 'a/b/c'))));
+  expect(await readdir(join(inside, 'a/b'))).toEqual(['c']);
+  await symlink('nowhere', join(inside, 'link'));
+  await expect(ensureFolder(join(inside, 'link'))).rejects.toMatchObject({ code: 'EEXIST' });
+});
+
 test('ensureFolder makes what is missing, private, and leaves what is there', async () => {
   const inside = await folder();
   await mkdir(join(inside, 'open'), { mode: 0o755 });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { defaults } from '../../../src/domain/config/defaults.js';
 import { type Config, type Setting, settingNames, settings } from '../../../src/domain/config/model.js';
-import { defaults, diffConfig, planReload } from '../../../src/domain/config/plan.js';
+import { diffConfig, planReload } from '../../../src/domain/config/plan.js';
 import { nodeName } from '../../../src/domain/identity/model.js';
 import { addressPort, ipv4Range } from '../../../src/domain/kernel/network.js';
 

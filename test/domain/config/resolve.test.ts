@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { defaults } from '../../../src/domain/config/defaults.js';
 import {
   type Config,
   type ConfigFile,
@@ -9,7 +10,7 @@ import {
   settingNames,
   variableOf,
 } from '../../../src/domain/config/model.js';
-import { type ConfigInputs, defaults, resolveConfig } from '../../../src/domain/config/plan.js';
+import { type ConfigInputs, resolveConfig } from '../../../src/domain/config/plan.js';
 
 /** A file in which every key stands on the line of its depth-first number. */
 function file(value: unknown): ConfigFile {

@@ -72,10 +72,12 @@ describe('judge', () => {
   test('limits are named with their numbers', () => {
     const changes = Array.from({ length: 200_001 }, (_, i) => set(`k/${i}`, '1'));
     const tooMany = () => judge({ changes, preconditions: [] }, view);
-    expect(tooMany).toThrow(new AgentError('log.too_large', { changes: '200001', limit: '200000' }));
+    expect(tooMany).toThrow(new AgentError('log.too_large', { problem: '200001 changes, at most 200000 are taken at once' }));
     expect(judge({ changes: changes.slice(1), preconditions: [] }, view)).toMatchObject({ verdict: 'append' });
     const big = 'x'.repeat(128 * 1024 * 1024);
-    expect(() => judge(proposal(set('a', big), set('b', big)), view)).toThrow('bytes=268435458 limit=268435456');
+    expect(() => judge(proposal(set('a', big), set('b', big)), view)).toThrow(
+      '268435458 bytes, at most 268435456 are taken at once',
+    );
     expect(judge(proposal(set('a', big), set('b', big.slice(2))), view)).toMatchObject({ verdict: 'append' });
   });
 

@@ -1,0 +1,20 @@
+import { addressPort, ipv4Range } from '../kernel/network.js';
+import type { Config, Mode } from './model.js';
+
+export function defaults(mode: Mode): Config {
+  return {
+    logLevel: 'info',
+    labels: {},
+    readyTimeoutMs: 30_000,
+    outboxCapacity: 4096,
+    vipRange: known(ipv4Range(mode === 'dev' ? '127.192.0.0/16' : '10.192.0.0/16')),
+    metricsListen: known(addressPort('127.0.0.1:9193')),
+    threads: 'auto',
+    connectTimeoutMs: 2_000,
+  };
+}
+
+function known<T>(value: T | undefined): T {
+  if (value === undefined) throw new RangeError('a constant of the configuration is invalid');
+  return value;
+}
