@@ -31,6 +31,6 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.controlPlane),
     container.get(Subsystems.l4),
     new ServerSubsystem('admin', container.get(Servers.admin)),
-    new ServerSubsystem('metrics', container.get(Servers.metrics)),
+    container.get(Subsystems.metrics),
   ];
 }

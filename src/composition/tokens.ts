@@ -1,6 +1,7 @@
 import type { Container, ServiceIdentifier } from 'inversify';
 import type { PrometheusServer } from '../adapters/metrics/prometheus-server.js';
 import type { Agent } from '../app/agent/agent.js';
+import type { OptionalServerSubsystem } from '../app/agent/optional-server-subsystem.js';
 import type { L4Subsystem } from '../app/dataplane/l4-subsystem.js';
 import type { LogConsumer } from '../app/log/log-consumer.js';
 import type { LogStoreSubsystem } from '../app/log/log-store-subsystem.js';
@@ -37,6 +38,7 @@ export const Subsystems = {
   logConsumer: token<LogConsumer>('subsystem.logConsumer'),
   controlPlane: token<ControlPlaneSubsystem>('subsystem.controlPlane'),
   l4: token<L4Subsystem>('subsystem.l4'),
+  metrics: token<OptionalServerSubsystem>('subsystem.metrics'),
 };
 
 export const Servers = {

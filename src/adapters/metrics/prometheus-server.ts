@@ -1,11 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { AgentError } from '../../domain/kernel/errors.js';
 import type { AddressPort } from '../../domain/kernel/network.js';
 import { formatAddressPort } from '../../domain/kernel/network.js';
-import type { Clock } from '../../ports/clock.js';
-import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
 import type { Logger } from '../../ports/logger.js';
-import type { ProblemSource } from '../../ports/node/problem-source.js';
 import { errnoOf } from '../files/errno.js';
 import type { PrometheusMetrics } from './prometheus-metrics.js';
 
@@ -19,15 +17,13 @@ export interface PrometheusServerParts {
   readonly metrics: PrometheusMetrics;
   /** What is not ready; empty when everything is. */
   readonly pending: () => readonly string[];
-  readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** `/metrics` in the Prometheus text format, `/healthz` (the process answers), `/readyz` (every subsystem serves). */
-export class PrometheusServer implements DrivingServer, ProblemSource {
+export class PrometheusServer implements DrivingServer {
   readonly #parts: PrometheusServerParts;
   #server: Server | undefined;
-  #problem: StatusProblem | undefined;
 
   constructor(parts: PrometheusServerParts) {
     this.#parts = parts;
@@ -41,10 +37,11 @@ export class PrometheusServer implements DrivingServer, ProblemSource {
     return formatAddressPort(listen.address, bound.port);
   }
 
-  /** A port that cannot be had is a problem in `status`, not a reason to stop: traffic does not need it. */
+  /** @throws AgentError `metrics.not_served` */
   async start(): Promise<void> {
     const { listen, mayMove, logger } = this.#parts;
-    if (listen === 'off') return;
+    if (listen === 'off' || this.#server !== undefined) return;
+    let failure: AgentError | undefined;
     for (const port of mayMove ? [listen.port, 0] : [listen.port]) {
       const server = createServer((request, response) => void this.#serve(request, response));
       server.headersTimeout = HEADERS_TIMEOUT_MS;
@@ -54,12 +51,14 @@ export class PrometheusServer implements DrivingServer, ProblemSource {
         // Running out of descriptors fails an accept; the next one is tried by itself.
         server.on('error', (error) => logger.warn('metrics: a connection could not be accepted', { error }));
         this.#server = server;
-        this.#problem = undefined;
+        if (failure !== undefined) logger.warn(`metrics: ${failure.facts.problem}; they are served on ${this.address} instead`);
         return;
       } catch (error) {
-        this.#failed(`${formatAddressPort(listen.address, port)} cannot be bound: ${errnoOf(error) ?? String(error)}`);
+        const problem = `${formatAddressPort(listen.address, port)} cannot be bound: ${errnoOf(error) ?? String(error)}`;
+        failure = new AgentError('metrics.not_served', { problem }, { cause: error });
       }
     }
+    if (failure !== undefined) throw failure;
   }
 
   async stop(): Promise<void> {
@@ -69,20 +68,6 @@ export class PrometheusServer implements DrivingServer, ProblemSource {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeAllConnections();
     await closed;
-  }
-
-  #failed(reason: string): void {
-    this.#parts.logger.warn(`metrics: ${reason}`);
-    this.#problem = {
-      subject: 'metrics',
-      reason,
-      since: this.#parts.clock.now(),
-      remedy: 'free the port, or name another in metrics.listen, then start again',
-    };
-  }
-
-  problems(): readonly StatusProblem[] {
-    return this.#problem === undefined ? [] : [this.#problem];
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -5,7 +5,7 @@ import type { Severity } from '../../domain/outbox/model.js';
 import { nameOf, type QualifiedName } from '../../domain/resource/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
-import type { DataPlane, DataPlaneEvent, ListenerSpec, ListenResult } from '../../ports/dataplane/data-plane.js';
+import type { BindFailure, DataPlane, DataPlaneEvent, ListenerSpec, ListenResult } from '../../ports/dataplane/data-plane.js';
 import type { ListenPortMemory } from '../../ports/dataplane/listen-port-memory.js';
 import type { ListenerState, ListenerStatus } from '../../ports/dataplane/listener-status.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
@@ -24,8 +24,23 @@ const RETRY_LEAST_MS = 1_000;
 const RETRY_MOST_MS = 60_000;
 /** Events say when to look; this is for one that was missed. */
 const LOOK_AGAIN_MS = 30_000;
+/** A second daemon on the addresses of the first moves all of its listeners at once, for one reason. */
+const MOST_MOVES_TOLD = 20;
 /** Running connections of a node that stops have this long. */
 const STOP_GRACE_MS = 5_000;
+
+/** For a user without the privilege it is how dev mode works. */
+const moved = {
+  taken: ['warning', 'is taken by another program'],
+  denied: ['info', 'is not allowed to this user'],
+} as const;
+
+/** A listener that stands elsewhere than its service says, as its own port could not be had. */
+interface Move {
+  readonly listener: L4Listener;
+  readonly port: number;
+  readonly why: BindFailure;
+}
 
 const NEVER = new AbortController().signal;
 
@@ -183,6 +198,8 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
   async #apply(listeners: readonly L4Listener[], remove: readonly ListenerId[], options: CallOptions): Promise<void> {
     let pending = listeners.map((listener) => ({ listener, ports: this.#book.candidates(listener) }));
     let removing = remove;
+    const refused = new Map<ListenerId, BindFailure>();
+    const moves: Move[] = [];
     while (pending.length > 0 || removing.length > 0) {
       const upsert = pending.map(({ listener, ports }) => this.#specOf(listener, ports[0] ?? listener.port));
       const results = await this.#parts.dataPlane.apply({ upsert, remove: removing }, options);
@@ -191,12 +208,31 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
       for (const [index, result] of results.entries()) {
         const tried = pending[index];
         if (tried === undefined) continue;
-        const [, ...rest] = tried.ports;
-        if (!result.listening && mayMove(result) && rest.length > 0) next.push({ listener: tried.listener, ports: rest });
-        else this.#note(tried.listener, result);
+        const { listener } = tried;
+        const [port, ...rest] = tried.ports;
+        if (!result.listening && mayMove(result) && rest.length > 0) {
+          if (port === listener.port) refused.set(listener.id, result.reason);
+          next.push({ listener, ports: rest });
+          continue;
+        }
+        this.#note(listener, result);
+        const why = refused.get(listener.id);
+        if (result.listening && why !== undefined) moves.push({ listener, port: result.port, why });
       }
       pending = next;
     }
+    this.#tellMoves(moves);
+  }
+
+  /** Once for each choice: a port that was chosen before and can be had again is not news. */
+  #tellMoves(moves: readonly Move[]): void {
+    for (const { listener, port, why } of moves.slice(0, MOST_MOVES_TOLD)) {
+      const [severity, reason] = why === 'address_in_use' ? moved.taken : moved.denied;
+      this.#report(severity, subjectOf(listener.id), `port ${listener.port} ${reason}: listens on ${port} instead`);
+    }
+    const more = moves.length - MOST_MOVES_TOLD;
+    if (more <= 0) return;
+    this.#report('warning', 'dataplane', `${more} more service ports listen on another port; see \`holdfast get services -A\``);
   }
 
   #specOf({ port: _, ...listener }: L4Listener, listenPort: number): ListenerSpec {

@@ -20,7 +20,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, metrics, log) =>
+      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, server, metrics, log) =>
         new NodeOperations({
           agent,
           view,
@@ -31,9 +31,19 @@ export const agentModule = new ContainerModule(({ bind }) => {
           version,
           dataDir: paths.dataDir,
           startedAt,
-          metricsListen: () => metrics.address,
+          metricsListen: () => server.address,
         }),
-      [Root.facts, Root.agent, Subsystems.logConsumer, Subsystems.l4, Ports.dataPlane, Ports.clock, Servers.metrics, Ports.log],
+      [
+        Root.facts,
+        Root.agent,
+        Subsystems.logConsumer,
+        Subsystems.l4,
+        Ports.dataPlane,
+        Ports.clock,
+        Servers.metrics,
+        Subsystems.metrics,
+        Ports.log,
+      ],
     )
     .inSingletonScope();
 });

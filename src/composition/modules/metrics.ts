@@ -1,12 +1,13 @@
 import { ContainerModule } from 'inversify';
 import { PrometheusMetrics } from '../../adapters/metrics/prometheus-metrics.js';
 import { PrometheusServer } from '../../adapters/metrics/prometheus-server.js';
+import { OptionalServerSubsystem } from '../../app/agent/optional-server-subsystem.js';
 import { Ports, Root, Servers, Subsystems, UseCases } from '../tokens.js';
 
 export const metricsModule = new ContainerModule(({ bind }) => {
   bind(Servers.metrics)
     .toResolvedValue(
-      ({ mode, config }, agent, l4, dataPlane, outbox, clock, logger, container) => {
+      ({ mode, config }, agent, l4, dataPlane, outbox, logger, container) => {
         const metrics = new PrometheusMetrics({
           // Asked for at the scrape: operations show the metrics' address, so neither can be built first.
           status: () => container.get(UseCases.operations).status(),
@@ -15,9 +16,15 @@ export const metricsModule = new ContainerModule(({ bind }) => {
           reconciles: () => l4.reconciles(),
         });
         const pending = () => agent.states().flatMap(({ name, phase }) => (phase === 'ready' ? [] : [name]));
-        return new PrometheusServer({ listen: config.metricsListen, mayMove: mode === 'dev', metrics, pending, clock, logger });
+        return new PrometheusServer({ listen: config.metricsListen, mayMove: mode === 'dev', metrics, pending, logger });
       },
-      [Root.facts, Root.agent, Subsystems.l4, Ports.dataPlane, Ports.outbox, Ports.clock, Ports.logger, Root.container],
+      [Root.facts, Root.agent, Subsystems.l4, Ports.dataPlane, Ports.outbox, Ports.logger, Root.container],
+    )
+    .inSingletonScope();
+  bind(Subsystems.metrics)
+    .toResolvedValue(
+      (server, clock, logger) => new OptionalServerSubsystem({ name: 'metrics', server, clock, random: Math.random, logger }),
+      [Servers.metrics, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
 });

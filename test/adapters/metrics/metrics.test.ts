@@ -6,7 +6,6 @@ import { PrometheusServer, type PrometheusServerParts } from '../../../src/adapt
 import { addressPort, type PortNumber } from '../../../src/domain/kernel/network.js';
 import { outboxSequence } from '../../../src/domain/outbox/model.js';
 import type { ListenerStats } from '../../../src/ports/dataplane/data-plane.js';
-import { FakeClock } from '../../fakes/fake-clock.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeOperations } from '../../fakes/fake-operations.js';
 import { endpoint } from '../../support/listeners.js';
@@ -33,7 +32,6 @@ function setUp(parts: Partial<PrometheusServerParts> = {}) {
     mayMove: false,
     metrics,
     pending: () => pending,
-    clock: new FakeClock(),
     logger,
     ...parts,
   });
@@ -170,7 +168,7 @@ describe('the server', () => {
   test('off is off', async () => {
     const { server } = setUp({ listen: 'off' });
     await server.start();
-    expect([server.address, server.problems()]).toEqual(['', []]);
+    expect(server.address).toBe('');
   });
 
   test('a stop does not wait for connections, and may come twice and before a start', async () => {
@@ -188,34 +186,34 @@ describe('the server', () => {
 });
 
 describe('a port that is taken', () => {
-  async function taken() {
-    const holder = createServer();
+  async function taken(holder = createServer()) {
     await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void holder.close());
     return known(`127.0.0.1:${(holder.address() as AddressInfo).port}`);
   }
 
-  test('gives way to another in dev mode, and is no problem', async () => {
+  test('gives way to another in dev mode, which is told with both ports', async () => {
     const listen = await taken();
-    const { server } = setUp({ listen, mayMove: true });
+    const { server, logger } = setUp({ listen, mayMove: true });
     await server.start();
     expect(server.address).not.toBe(`127.0.0.1:${listen.port}`);
     expect(await get(server.address, '/healthz')).toMatchObject({ status: 200 });
-    expect(server.problems()).toEqual([]);
+    const because = `127.0.0.1:${listen.port} cannot be bound: EADDRINUSE`;
+    expect(logger.dump()).toBe(`warn metrics: ${because}; they are served on ${server.address} instead`);
   });
 
-  test('is a problem in production, not a reason to stop', async () => {
-    const listen = await taken();
+  test('is refused in production, and had when it is free; a server that stands stays', async () => {
+    const holder = createServer();
+    const listen = await taken(holder);
     const { server } = setUp({ listen });
-    await server.start();
+    await expect(server.start()).rejects.toMatchObject({
+      code: 'metrics.not_served',
+      message: `metrics.not_served: 127.0.0.1:${listen.port} cannot be bound: EADDRINUSE`,
+    });
     expect(server.address).toBe('');
-    expect(server.problems()).toEqual([
-      {
-        subject: 'metrics',
-        reason: `127.0.0.1:${listen.port} cannot be bound: EADDRINUSE`,
-        since: new FakeClock().now(),
-        remedy: 'free the port, or name another in metrics.listen, then start again',
-      },
-    ]);
+    await new Promise((resolve) => holder.close(resolve));
+    await server.start();
+    await server.start();
+    expect(await get(server.address, '/healthz')).toMatchObject({ status: 200 });
   });
 });

@@ -24,6 +24,33 @@ describe('ports in dev mode', () => {
     await l4.stop(signal);
   });
 
+  test('are told once with both ports: a taken one as a warning, one that this user may not have as usual', async () => {
+    const { l4, apply, dataPlane, events, logger } = await setUp({ dev: true });
+    dataPlane.occupy('10.192.0.2:80');
+    dataPlane.occupy('10.192.0.3:80', 'permission_denied');
+    await l4.start(signal);
+    await apply(serviceDocument('a'), serviceDocument('b'), serviceDocument('c'));
+    await apply(serviceDocument('a', { endpoints: [{ address: '127.0.0.1' }] }));
+    const taken = 'port 80 is taken by another program: listens on 8080 instead';
+    expect(logger.dump('warn')).toBe(`warn ${taken}`);
+    expect(await events()).toEqual([
+      `service default/a port http: ${taken}`,
+      'service default/b port http: port 80 is not allowed to this user: listens on 8080 instead',
+    ]);
+    await l4.stop(signal);
+  });
+
+  test('that all move for one reason do not fill the log', async () => {
+    const { l4, apply, dataPlane, events } = await setUp({ dev: true });
+    for (let n = 2; n < 27; n++) dataPlane.occupy(`10.192.0.${n}:80`);
+    await l4.start(signal);
+    await apply(...Array.from({ length: 25 }, (_, n) => serviceDocument(`s${n}`)));
+    const told = await events();
+    expect(told).toHaveLength(21);
+    expect(told.at(-1)).toBe('dataplane: 5 more service ports listen on another port; see `holdfast get services -A`');
+    await l4.stop(signal);
+  });
+
   test('are had again after a restart, also when the service port is free by then', async () => {
     const first = await setUp({
       dev: true,
@@ -79,7 +106,10 @@ describe('ports in dev mode', () => {
     memory.failNext(new Error('disk full'));
     await l4.start(signal);
     await apply(serviceDocument('a'));
-    expect([logger.dump('warn'), memory.dump()]).toEqual(['warn the chosen ports could not be remembered', '']);
+    expect([logger.dump('warn'), memory.dump()]).toEqual([
+      expect.stringMatching(/\nwarn the chosen ports could not be remembered$/),
+      '',
+    ]);
     await apply(serviceDocument('b'));
     expect(memory.dump()).toBe('default/a/http 8080');
     await l4.stop(signal);
