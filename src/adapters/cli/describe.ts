@@ -19,6 +19,9 @@ export function describeObject(object: ResourceObject, services: readonly Servic
   ].join('');
 }
 
+/** The listener stands, so that the kernel accepts before the proxy knows that there is nobody to dial. */
+const WHAT_CLIENTS_SEE = 'connections are accepted and reset at once';
+
 /** Why no connection can come to an endpoint, by port where only some are concerned, and what to do. */
 function obstacles(service: string, { ports, endpoints }: ServiceStatus): readonly string[] {
   const failed = ports.flatMap(({ name, port, state, reason = 'unknown', remedy }) => {
@@ -28,11 +31,11 @@ function obstacles(service: string, { ports, endpoints }: ServiceStatus): readon
   });
   if (endpoints.length === 0) {
     const remedy = `add spec.endpoints, or an Endpoints object with spec.service: ${service}`;
-    return [...failed, `the service has no endpoints, so that connections are refused; ${remedy}`];
+    return [...failed, `the service has no endpoints, so that ${WHAT_CLIENTS_SEE}; ${remedy}`];
   }
   if (endpoints.some(({ ready }) => ready)) return failed;
   const which = endpoints.length === 1 ? 'its only endpoint is not' : `none of its ${endpoints.length} endpoints is`;
-  return [...failed, `${which} ready, so that connections are refused; see the Endpoints objects that publish them`];
+  return [...failed, `${which} ready, so that ${WHAT_CLIENTS_SEE}; see the Endpoints objects that publish them`];
 }
 
 function portTable({ ports }: ServiceStatus): string {
@@ -40,19 +43,27 @@ function portTable({ ports }: ServiceStatus): string {
   return table(['PORT', 'NUMBER', 'STATE', 'LISTENS ON'], rows);
 }
 
+/** A row per endpoint and port: each is dialled and counted by itself. */
 function endpointTable({ endpoints }: ServiceStatus, services: readonly ServiceTraffic[]): string {
-  const rows = endpoints.map(({ address, source, weight, ready }) => [
-    address,
-    source,
-    String(weight),
-    ready ? 'yes' : 'no',
-    ...traffic(address.split(' '), services),
-  ]);
-  return table(['ENDPOINT', 'FROM', 'WEIGHT', 'READY', 'ACTIVE', 'TOTAL'], rows);
+  const rows = endpoints.flatMap(({ targets, source, weight, ready }) =>
+    targets.map(({ port, address }) => [
+      address,
+      port,
+      source,
+      String(weight),
+      ready ? 'yes' : 'no',
+      ...traffic(port, address, services),
+    ]),
+  );
+  return table(['ENDPOINT', 'PORT', 'FROM', 'WEIGHT', 'READY', 'ACTIVE', 'TOTAL'], rows);
 }
 
-function traffic(addresses: readonly string[], services: readonly ServiceTraffic[]): readonly [string, string] {
-  const endpoints = services.flatMap((service) => service.endpoints).filter(({ address }) => addresses.includes(address));
+/** An endpoint that was withdrawn and came back is there twice while the former one drains. */
+function traffic(port: string, address: string, services: readonly ServiceTraffic[]): readonly [string, string] {
+  const endpoints = services
+    .filter((service) => service.port === port)
+    .flatMap((service) => service.endpoints)
+    .filter((endpoint) => endpoint.address === address);
   const sum = (pick: (endpoint: (typeof endpoints)[number]) => bigint) =>
     String(endpoints.reduce((total, one) => total + pick(one), 0n));
   return [sum(({ active }) => active), sum(({ total }) => total)];

@@ -1,10 +1,11 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Help, InvalidArgumentError, Option } from 'commander';
+import { defaults } from '../../domain/config/defaults.js';
 import { flagOf, type Setting, settingNames, settings } from '../../domain/config/model.js';
+import { renderSetting } from '../../domain/config/render.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { DEFAULT_NAMESPACE } from '../../domain/resource/model.js';
 import { type CliContext, type ExitCode, exitCodes, UsageError } from './context.js';
-import type { OutputFormat } from './output.js';
-import { paint } from './output.js';
+import { type OutputFormat, paint, structured } from './output.js';
 
 /** What `holdfast dev` is started with. */
 export interface DevOptions {
@@ -80,6 +81,7 @@ function buildProgram(context: CliContext, version: string, local: LocalVerbs, d
     .description('Services with stable addresses, balanced by native threads, driven by an ordered log.')
     .version(version, '-V, --version', 'print the version')
     .showHelpAfterError('(holdfast --help shows every verb)')
+    .configureHelp({ optionDescription, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput({ writeOut: console.out, writeErr: console.err });
   for (const add of [addDev, addManifestVerbs, addReadingVerbs, addDelete, addOperations, addRestore])
@@ -87,8 +89,16 @@ function buildProgram(context: CliContext, version: string, local: LocalVerbs, d
   program
     .command('version')
     .description('print the version')
-    .action(() => console.out(`holdfast ${version}\n`));
+    .addOption(outputOption())
+    .action(({ output }) => console.out(output === 'table' ? `holdfast ${version}\n` : structured(output, { version })));
   return program;
+}
+
+/** That something is off or empty unless it is given needs no words. */
+function optionDescription(option: Option): string {
+  const { defaultValue, description } = option;
+  const isNothing = defaultValue === false || (Array.isArray(defaultValue) && defaultValue.length === 0);
+  return isNothing ? description : new Help().optionDescription(option);
 }
 
 interface Wiring {
@@ -106,17 +116,22 @@ function addDev(program: Command, { context, local, done }: Wiring): void {
     .option('--config <file>', 'configuration file (default: holdfast.yaml in the data directory)')
     .option('--apply <path>', 'apply a manifest or a folder of them at the start; may be repeated', collect, [])
     .option('--watch', 'apply again whenever they change, and remove what they no longer hold', false);
-  for (const setting of settingNames) command.option(`${flagOf(setting)} <value>`, settings[setting].help);
+  const fallback = defaults('dev');
+  for (const setting of settingNames) {
+    const { value, help } = settings[setting];
+    // As text only: what the parser fills in would look like a flag that was given, over file and variables.
+    command.option(`${flagOf(setting)} <${value}>`, `${help} (default: ${renderSetting(setting, fallback)})`);
+  }
   command.action(async (options: Record<string, unknown>) => {
-    const { dataDir, root, config, apply, watch } = options;
-    if (watch === true && (apply as string[]).length === 0)
-      command.error('error: --watch needs --apply', { exitCode: exitCodes.usage });
+    const { dataDir, root, config, watch } = options;
+    const apply = options.apply as readonly string[];
+    if (watch === true && apply.length === 0) command.error('error: --watch needs --apply', { exitCode: exitCodes.usage });
     done(
       await local.dev(context, {
         dataDir: text(dataDir),
         root: text(root),
         config: text(config),
-        apply: apply as string[],
+        apply,
         watch: watch === true,
         flags: flagsOf(command),
       }),

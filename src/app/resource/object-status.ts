@@ -61,9 +61,11 @@ function serviceStatus(service: ServiceResource, state: ClusterState, listeners:
 }
 
 function endpointStatus(endpoint: EndpointSpec, ports: readonly ServicePort[], source: string, ready: boolean): EndpointStatus {
-  const targets = new Set(ports.map((port) => targetOf(endpoint, port, ports.length === 1)));
-  const address = [...targets].map((port) => formatAddressPort(endpoint.address, port)).join(' ');
-  return { name: endpoint.name, address, source, weight: endpoint.weight, ready };
+  const targets = ports.map((port) => ({
+    port: port.name,
+    address: formatAddressPort(endpoint.address, targetOf(endpoint, port, ports.length === 1)),
+  }));
+  return { name: endpoint.name, targets, source, weight: endpoint.weight, ready };
 }
 
 function targetOf({ port: own, ports }: EndpointSpec, { name, targetPort }: ServicePort, onlyPort: boolean): PortNumber {

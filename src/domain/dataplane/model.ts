@@ -24,7 +24,7 @@ export interface L4Listener {
   readonly algorithm: Algorithm;
   /** How long running connections of a withdrawn endpoint may go on, milliseconds. */
   readonly drainMs: number;
-  /** Without any, connections are refused at once. No two with the same address and port. */
+  /** Without any, connections are accepted and reset at once. No two with the same address and port. */
   readonly endpoints: readonly L4Endpoint[];
 }
 

@@ -28,11 +28,19 @@ export interface PortStatus {
 
 export interface EndpointStatus {
   readonly name: string;
-  readonly address: string;
+  /** Where it is dialled for each port of the service, in the service's order. */
+  readonly targets: readonly EndpointTarget[];
   /** `inline`, or the Endpoints object that published it. */
   readonly source: string;
   readonly weight: number;
   readonly ready: boolean;
+}
+
+export interface EndpointTarget {
+  /** The service port's name. */
+  readonly port: string;
+  /** `127.0.0.1:18081` */
+  readonly address: string;
 }
 
 export function renderObject({ kind, metadata, spec, source }: Stored, revision: bigint, status?: ServiceStatus): ResourceObject {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -89,7 +89,7 @@ describe('holdfast dev', () => {
   test('a signal while it starts stops it, and is no failure', async () => {
     const dataDir = await tempFolder();
     const daemon = start(['dev', '--data-dir', dataDir, '--metrics-listen', 'off']);
-    await expect.poll(async () => (await readdir(dataDir)).includes('lock'), { interval: 2 }).toBe(true);
+    await expect.poll(async () => (await readdir(dataDir)).includes('lock'), { interval: 2, timeout: 15_000 }).toBe(true);
     daemon.child.kill('SIGTERM');
     expect((await finish(daemon)).code).toBe(0);
   });
@@ -104,6 +104,70 @@ describe('holdfast dev', () => {
       `error: config.invalid: ${config}:3: metrics.listen: expected address:port on loopback, or off, found 9193`,
     );
     expect(await readdir(folder)).toEqual(['mine.yaml']);
+  });
+
+  test.each([
+    ['/proc/x/y', 'cannot be made: there is a part of the path where nobody can make a folder (ENOENT)'],
+    ['/proc/version/x', 'cannot be used: a part of the path is no folder (ENOTDIR)'],
+    ['/proc/version', 'it is no folder'],
+  ])('a data directory %s that cannot be is refused', async (dataDir, problem) => {
+    const remedy = 'name a folder that this user may make and write in with --data-dir or HOLDFAST_DATA_DIR';
+    const err = `error: agent.data_dir_unusable: the data directory ${dataDir}: ${problem}\n  what to do: ${remedy}\n`;
+    expect(await run('dev', '--data-dir', dataDir)).toEqual({ code: 1, out: '', err });
+  });
+
+  // Root may write nearly everywhere; in which way these two refuse depends on the user and on the container.
+  test.each([
+    ['/sys/x', 'made'],
+    ['/proc', 'used'],
+  ])('a data directory %s that this user may not make or write in is refused', async (dataDir, what) => {
+    const { code, out, err } = await run('dev', '--data-dir', dataDir);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(
+      new RegExp(`^error: agent\\.data_dir_unusable: the data directory ${dataDir}: cannot be ${what}: .*\\(E[A-Z]+\\)\\n`),
+    );
+  });
+
+  test('a damaged log is one readable error with the command that mends it', async () => {
+    const dataDir = join(await tempFolder(), 'with space');
+    const first = await dev(dataDir);
+    first.child.kill('SIGTERM');
+    await finish(first);
+    const log = join(dataDir, 'log.db');
+    await writeFile(log, 'garbage');
+    const problem = `log.corrupt: ${log}: it does not begin as a log`;
+    const refused = async (remedy: string) =>
+      expect(await run('dev', '--data-dir', dataDir, '--metrics-listen', 'off')).toEqual({
+        code: 1,
+        out: '',
+        err: `error: agent.start_failed: log-store did not start: ${problem}\n  what to do: ${remedy}\n`,
+      });
+    const anew = `move all but node-identity.json out of ${dataDir}, start again and apply your manifests`;
+    await refused(`there is no intact copy: ${anew}`);
+    await writeFile(log, '');
+    await rm(`${log}.head`);
+    await rm(log);
+    const second = await dev(dataDir);
+    second.child.kill('SIGTERM');
+    await finish(second);
+    await copyFile(log, `${log}.copy-20260131T120000Z`);
+    await writeFile(log, 'garbage');
+    await refused(`run \`holdfast restore --data-dir '${dataDir}'\`, which puts log.db.copy-20260131T120000Z in place`);
+    expect((await run('restore', '--data-dir', dataDir)).code).toBe(0);
+    await dev(dataDir);
+  });
+
+  test('a second one on the machine is told which ports it has instead, in its log and as an event', async () => {
+    const manifest = join(await tempFolder(), 'a.yaml');
+    await writeFile(manifest, service('a').replace('port: 80', 'port: 18180'));
+    const range = ['--vip-range', '127.198.77.0/24'];
+    await dev(await tempFolder(), '--apply', manifest, ...range);
+    const dataDir = await tempFolder();
+    const second = await dev(dataDir, '--apply', manifest, ...range);
+    const told = 'port 18180 is taken by another program: listens on 26180 instead';
+    await until(() => second.out, told);
+    expect(second.out).toMatch(new RegExp(`"level":"warn".*${told}`));
+    expect((await run('events', '--data-dir', dataDir)).out).toContain(`warning  service default/a port tcp-18180  ${told}`);
   });
 
   test('a second one on the same data directory is refused by name, and the first goes on', async () => {
@@ -145,6 +209,8 @@ describe('holdfast dev', () => {
     const dataDir = await tempFolder();
     const manifests = await tempFolder();
     const file = join(manifests, 'a.yaml');
+    const nothing = await run('dev', '--data-dir', dataDir, '--metrics-listen', 'off', '--apply', manifests);
+    expect(nothing).toMatchObject({ code: 1, err: expect.stringContaining(`resource.invalid: no document in ${manifests}\n`) });
     await writeFile(file, 'kind: Servce\n');
     const refused = await run('dev', '--data-dir', dataDir, '--metrics-listen', 'off', '--apply', manifests);
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining(`${file}:1: document 1, kind: `)]);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { DevOptions } from '../../../src/adapters/cli/program.js';
+import { settingNames } from '../../../src/domain/config/model.js';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { run } from '../../support/cli-rig.js';
 import { tempFolder } from '../../support/temp-folder.js';
@@ -41,9 +42,30 @@ describe('what asks nobody', () => {
     [['help', 'apply'], 'Usage: holdfast apply'],
     [['--version'], '1.2.3\n'],
     [['version'], 'holdfast 1.2.3\n'],
+    [['version', '-o', 'json'], '{\n  "version": "1.2.3"\n}\n'],
+    [['version', '-o', 'yaml'], 'version: 1.2.3\n'],
   ])('%j', async (args, text) => {
     expect(await run(args)).toEqual({ code: 0, out: says(text), err: '' });
   });
+
+  test('the help of dev says what each setting takes and what it is when it is not given', async () => {
+    const text = (await run(['dev', '--help'])).out.replace(/\s+/g, ' ');
+    for (const part of [
+      '--ready-timeout <duration> how long a start waits for readiness, such as 500ms, 30s or 5m (default: 30s)',
+      '--outbox-capacity <records> how many records the outbox holds (default: 4096)',
+      '(default: 127.192.0.0/16)',
+      '--metrics-listen <address:port> where the metrics are served, or off (default: 127.0.0.1:9193)',
+    ])
+      expect(text).toContain(part);
+    expect(text.match(/\(default: /g)).toHaveLength(settingNames.length + 2);
+  });
+
+  test.each([['dev'], ['apply'], ['delete'], ['get'], ['top'], ['restore']])(
+    'the help of %s does not say that what is not given is off',
+    async (verb) => {
+      expect((await run([verb, '--help'])).out).not.toMatch(/default:\s+(false|\[\])/);
+    },
+  );
 
   test('dev gets its options and every setting that was given as a flag', async () => {
     const seen: DevOptions[] = [];

@@ -39,6 +39,50 @@ describe('apply', () => {
     expect(parse(asYaml.out)).toEqual(JSON.parse(json.out));
   });
 
+  test.each([
+    ['json', ['service/web']],
+    ['yaml', ['service/web']],
+    ['json', []],
+    ['yaml', ['-A']],
+  ])('takes back what get -o %s %j prints', async (format, args) => {
+    const { cli, apply } = await setUp();
+    const endpoints = endpointsDocument('e', 'web', [endpoint(1)]);
+    await apply(serviceDocument('web', { endpoints: [endpoint(2)] }, { tier: 'web' }), endpoints);
+    const { out } = await cli(['get', ...args, '-o', format]);
+    const again = await cli(['apply', '-f', '-'], { stdin: out });
+    expect([again.code, again.err]).toEqual([0, '']);
+    expect(again.out.split('\n').map((line) => line.split(' ')[1])).not.toContain('updated');
+    expect(again.out).toContain('service/web unchanged');
+    expect(await cli(['diff', '-f', '-', '--exit-code'], { stdin: out })).toEqual(done(''));
+    expect((await cli(['delete', '-f', '-'], { stdin: out })).out).toContain('service/web deleted');
+  });
+
+  test('what is wrong in a list is told by its place there, and by the line', async () => {
+    const { cli, dataDir } = await setUp();
+    const file = join(dataDir, 'l.yaml');
+    const ports = (port: number) => `    spec:\n      ports:\n        - port: ${port}\n`;
+    const item = (name: string, port: number) =>
+      `  - apiVersion: holdfast/v1\n    kind: Service\n    metadata: { name: ${name} }\n${ports(port)}`;
+    const list = `---\napiVersion: holdfast/v1\nkind: List\nitems:\n${item('a', 80)}${item('b', 0)}`;
+    await writeFile(file, list);
+    const told = await cli(['apply', '-f', file]);
+    const at = `${file}:16: document 1, items[1].spec.ports[0].port`;
+    expect(told.err).toBe(`${at}: expected a port number, 1 to 65535, found 0\nnothing was changed\n`);
+    await writeFile(file, `${list.replace('port: 0', 'port: 1')}---\nkind: List\napiVersion: holdfast/v1\nitms: []\n`);
+    expect((await cli(['apply', '-f', file])).err).toMatch(
+      /l\.yaml:20: document 2, itms: unknown key; .*\n {2}.*l\.yaml:18: document 2, items: expected a list of objects, found nothing\n/,
+    );
+    const twice = await cli(['apply', '-f', '-'], { stdin: list.replace('port: 0', 'port: 1').replace('name: b', 'name: a') });
+    expect(twice.err).toContain('items[1].metadata.name: service/a is in the request already, in document 1, items[0]\n');
+  });
+
+  test('endpoints and their service in one request are no reason to warn, also in a dry run', async () => {
+    const { cli } = await setUp();
+    const stdin = yaml(endpointsDocument('e', 'web', [endpoint(1)]), serviceDocument('web'));
+    expect((await cli(['apply', '-f', '-', '--dry-run'], { stdin })).err).toBe('');
+    expect((await cli(['diff', '-f', '-'], { stdin })).err).toBe('');
+  });
+
   test('every problem by file and line; nothing was changed', async () => {
     const { cli, dataDir, log } = await setUp();
     const file = join(dataDir, 'a.yaml');
@@ -223,9 +267,34 @@ describe('describe', () => {
         'PORT  NUMBER  STATE      LISTENS ON',
         'http  80      listening  10.192.0.2:8080',
         '',
-        'ENDPOINT         FROM    WEIGHT  READY  ACTIVE  TOTAL',
-        '127.0.0.1:18081  inline  1       yes    2       9',
-        '127.0.0.1:18082  inline  3       yes    0       0',
+        'ENDPOINT         PORT  FROM    WEIGHT  READY  ACTIVE  TOTAL',
+        '127.0.0.1:18081  http  inline  1       yes    2       9',
+        '127.0.0.1:18082  http  inline  3       yes    0       0',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('a row per endpoint and port, with the traffic of each', async () => {
+    const { cli, apply, operations } = await setUp();
+    const ports = ['http', 'admin'].map((name, index) => ({ name, port: 80 + index }));
+    await apply(
+      serviceDocument('web', { ports, endpoints: [{ address: '127.0.0.1', ports: { admin: 80 } }, { address: '::1' }] }),
+    );
+    const counters = { completed: 0, failed: 0, refused: 0, reset: 0, drained: 0, bytesIn: 0, bytesOut: 0, dialFailures: 0 };
+    const one = { ...endpoint(80), active: 2, total: 9, draining: false };
+    operations.listeners = [
+      { id: 'default/web/http', active: 0, ...counters, endpoints: [one] },
+      { id: 'default/web/admin', active: 0, ...counters, endpoints: [{ ...one, active: 0, total: 1 }] },
+    ] as never;
+    const { out } = await cli(['describe', 'svc', 'web']);
+    expect(out.slice(out.indexOf('ENDPOINT'))).toBe(
+      [
+        'ENDPOINT      PORT   FROM    WEIGHT  READY  ACTIVE  TOTAL',
+        '127.0.0.1:80  http   inline  1       yes    2       9',
+        '127.0.0.1:80  admin  inline  1       yes    0       1',
+        '[::1]:80      http   inline  1       yes    0       0',
+        '[::1]:81      admin  inline  1       yes    0       0',
         '',
       ].join('\n'),
     );
@@ -237,10 +306,11 @@ describe('describe', () => {
     const said = async () =>
       (await cli(['describe', 'svc', 'web'])).out.split('\n').filter((line) => line.startsWith('NO TRAFFIC'));
     const none =
-      'the service has no endpoints, so that connections are refused; add spec.endpoints, or an Endpoints object with spec.service: web';
+      'the service has no endpoints, so that connections are accepted and reset at once; add spec.endpoints, or an Endpoints object with spec.service: web';
     expect(await said()).toEqual([`NO TRAFFIC: ${none}`]);
     await apply(endpointsDocument('e', 'web', [{ address: '127.0.0.1', ready: false }]));
-    const only = 'its only endpoint is not ready, so that connections are refused; see the Endpoints objects that publish them';
+    const only =
+      'its only endpoint is not ready, so that connections are accepted and reset at once; see the Endpoints objects that publish them';
     expect(await said()).toEqual([`NO TRAFFIC: ${only}`]);
     const two = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, ready: false }));
     await apply(endpointsDocument('e', 'web', two));

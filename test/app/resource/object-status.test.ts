@@ -14,6 +14,8 @@ test('a service shows its address, how its ports stand and where its endpoints c
   const published = endpointsDocument('pub', 'hello', [{ name: 'p', address: '127.0.0.3', ready: false }]);
   await resources.apply(applyCall([serviceDocument('hello', { ports, endpoints: inline }), published]), options);
   const { objects } = await resources.get({ kind: 'Service' }, options);
+  const at = (address: string, ...numbers: readonly number[]) =>
+    ports.map(({ name }, index) => ({ port: name, address: `${address}:${numbers[index]}` }));
   expect(objects[0]?.status).toEqual({
     vip: '10.192.0.2',
     ports: [
@@ -22,9 +24,9 @@ test('a service shows its address, how its ports stand and where its endpoints c
       { name: 'late', port: 82, state: 'pending' },
     ],
     endpoints: [
-      { name: 'ep-127-0-0-1', address: '127.0.0.1:80 127.0.0.1:9000', source: 'inline', weight: 1, ready: true },
-      { name: 'own', address: '[::1]:80 [::1]:9000 [::1]:7', source: 'inline', weight: 3, ready: true },
-      { name: 'p', address: '127.0.0.3:80 127.0.0.3:9000', source: 'endpoints/pub', weight: 1, ready: false },
+      { name: 'ep-127-0-0-1', targets: at('127.0.0.1', 80, 9000, 9000), source: 'inline', weight: 1, ready: true },
+      { name: 'own', targets: at('[::1]', 80, 9000, 7), source: 'inline', weight: 3, ready: true },
+      { name: 'p', targets: at('127.0.0.3', 80, 9000, 9000), source: 'endpoints/pub', weight: 1, ready: false },
     ],
   });
 });
@@ -34,5 +36,5 @@ test("an endpoint's own port counts for services with one port", async () => {
   const endpoints = [{ address: '127.0.0.1', port: 18_081 }];
   await resources.apply(applyCall([serviceDocument('hello', { endpoints })]), options);
   const { objects } = await resources.get({}, options);
-  expect(objects[0]?.status?.endpoints[0]?.address).toBe('127.0.0.1:18081');
+  expect(objects[0]?.status?.endpoints[0]?.targets).toEqual([{ port: 'http', address: '127.0.0.1:18081' }]);
 });
