@@ -68,6 +68,11 @@ function compileService(state: ClusterState, { metadata, spec }: ServiceResource
     port: port.port,
     protocol: port.protocol,
     algorithm: spec.balance.algorithm,
+    affinityMs: 0,
+    idleMs: 0,
+    maxConnections: 0,
+    acceptProxy: false,
+    sendProxy: 0,
     drainMs: durationMs(spec.drain.timeout) ?? 0,
     endpoints: resolve(endpoints, port, spec.ports.length === 1),
   }));
@@ -86,23 +91,19 @@ function resolve(endpoints: readonly EndpointSpec[], port: ServicePort, onlyPort
     const named = ports !== undefined && Object.hasOwn(ports, port.name) ? ports[port.name] : undefined;
     const target = named ?? (onlyPort ? own : undefined) ?? port.targetPort;
     const identity = formatAddressPort(address, target);
-    if (!resolved.has(identity)) resolved.set(identity, { address, port: target, weight });
+    if (!resolved.has(identity)) resolved.set(identity, { address, port: target, weight, tier: 0 });
   }
   return [...resolved.values()];
 }
 
-function sameListener(a: L4Listener, b: L4Listener): boolean {
+function sameListener({ endpoints: a, ...scalars }: L4Listener, { endpoints: b, ...others }: L4Listener): boolean {
   return (
-    a.address === b.address &&
-    a.port === b.port &&
-    a.protocol === b.protocol &&
-    a.algorithm === b.algorithm &&
-    a.drainMs === b.drainMs &&
-    a.endpoints.length === b.endpoints.length &&
-    a.endpoints.every((endpoint, index) => sameEndpoint(endpoint, b.endpoints[index]))
+    Object.entries(scalars).every(([key, value]) => others[key as keyof typeof others] === value) &&
+    a.length === b.length &&
+    a.every((endpoint, index) => sameEndpoint(endpoint, b[index]))
   );
 }
 
 function sameEndpoint(a: L4Endpoint, b: L4Endpoint | undefined): boolean {
-  return a.address === b?.address && a.port === b.port && a.weight === b.weight;
+  return a.address === b?.address && a.port === b.port && a.weight === b.weight && a.tier === b.tier;
 }
