@@ -65,7 +65,8 @@ ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, 
   Record& record = records_[config.id];
   const bool was_listening = record.socket != nullptr;
   ListenResult result{config.id, 0, std::nullopt};
-  if (!was_listening) result.error = open(record, config.address, spares);
+  if (config.protocol == Protocol::udp) result.error = ListenError{BindFailure::other, "not built: UDP"};
+  if (!was_listening && !result.error) result.error = open(record, config.address, spares);
   if (record.socket) result.port = record.socket->bound().port;
   if (was_listening && record.config && *record.config == config) return result;
 
@@ -167,11 +168,14 @@ ListenerStats ControlTable::stats_of(ListenerId id, const Record& record) const 
   stats.bytes_in = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.bytes_in; });
   stats.bytes_out = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.bytes_out; });
   stats.dial_failures = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.dial_failures; });
+  stats.limited = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.limited; });
+  stats.evicted = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.evicted; });
+  stats.dropped = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.dropped; });
   for (const auto& [address, endpoint] : record.endpoints) {
     const auto active = active_connections(*endpoint.counters);
     if (endpoint.draining && active == 0) continue;
     const auto total = endpoint.counters->sum([](const EndpointBlock& block) -> const Counter& { return block.opened; });
-    stats.endpoints.push_back({address, active, total, endpoint.draining});
+    stats.endpoints.push_back({address, active, total, endpoint.draining, false});
   }
   return stats;
 }

@@ -22,6 +22,7 @@ struct EndpointStats {
   std::uint64_t active;
   std::uint64_t total;
   bool draining;
+  bool ejected;
 };
 
 struct ListenerStats {
@@ -31,6 +32,9 @@ struct ListenerStats {
   std::uint64_t bytes_in;
   std::uint64_t bytes_out;
   std::uint64_t dial_failures;
+  std::uint64_t limited;
+  std::uint64_t evicted;
+  std::uint64_t dropped;
   std::vector<EndpointStats> endpoints;
 };
 

@@ -29,6 +29,11 @@ struct alignas(64) ListenerBlock {
   Counter bytes_in;
   Counter bytes_out;
   Counter dial_failures;
+  /// Of the refused ones, those that met a limit.
+  Counter limited;
+  /// UDP: flows that gave way to newer ones, and datagrams that could not be passed on.
+  Counter evicted;
+  Counter dropped;
 };
 
 struct alignas(64) EndpointBlock {

@@ -14,9 +14,9 @@ std::size_t worker_count(std::size_t wanted) {
 
 }  // namespace
 
-Proxy::Proxy(std::size_t threads, EventSink sink)
-    : sink_(std::move(sink)), limited_sink_([this](Event event) { emit(std::move(event)); }), table_(worker_count(threads)) {
-  for (std::size_t i = 0; i < worker_count(threads); ++i) workers_.push_back(std::make_unique<Worker>(i, limited_sink_));
+Proxy::Proxy(const Settings& settings, EventSink sink)
+    : sink_(std::move(sink)), limited_sink_([this](Event event) { emit(std::move(event)); }), table_(worker_count(settings.threads)) {
+  for (std::size_t i = 0; i < worker_count(settings.threads); ++i) workers_.push_back(std::make_unique<Worker>(i, limited_sink_));
   try {
     for (const auto& worker : workers_) worker->start();
   } catch (...) {
@@ -38,7 +38,7 @@ std::vector<ListenResult> Proxy::apply(const TableDelta& delta, std::function<vo
   return std::move(applied.results);
 }
 
-ProxyInfo Proxy::info() const noexcept { return {workers_.size(), listener_budget(), table_.listening()}; }
+ProxyInfo Proxy::info() const noexcept { return {workers_.size(), listener_budget(), table_.listening(), 0, 0}; }
 
 void Proxy::begin_stop(std::chrono::milliseconds grace, std::function<void()> ended) {
   const auto countdown = stopping_ ? nullptr : std::make_shared<Countdown>(workers_.size(), std::move(ended));

@@ -7,6 +7,7 @@
 
 #include "control_table.h"
 #include "events.h"
+#include "settings.h"
 #include "worker.h"
 
 namespace holdfast::proxy {
@@ -15,14 +16,16 @@ struct ProxyInfo {
   std::size_t threads;
   std::size_t listener_budget;
   std::size_t listeners;
+  std::uint64_t connections;
+  std::uint64_t connection_limit;
 };
 
 /// The TCP proxy: worker threads that carry connections, and the control side, whose functions one thread calls and none of which waits
 /// for a worker, but for `join`.
 class Proxy {
  public:
-  /// Starts `threads` workers; 0 means one per core, at least 2 and at most 8. @throws std::system_error
-  Proxy(std::size_t threads, EventSink sink);
+  /// Starts the workers. @throws std::system_error
+  Proxy(const Settings& settings, EventSink sink);
   /// Stops at once.
   ~Proxy();
 

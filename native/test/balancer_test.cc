@@ -11,7 +11,7 @@ namespace {
 std::vector<Endpoint> endpoints(const std::vector<int>& weights) {
   std::vector<Endpoint> made;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    made.push_back({net::SocketAddress::loopback(static_cast<std::uint16_t>(i + 1)), static_cast<std::uint8_t>(weights[i])});
+    made.push_back({net::SocketAddress::loopback(static_cast<std::uint16_t>(i + 1)), static_cast<std::uint8_t>(weights[i]), 0});
   }
   return made;
 }

@@ -77,8 +77,9 @@ export function dataPlaneContract(name: string, make: () => DataPlane): void {
     test('counts per listener and endpoint, in canonical form', async () => {
       const spec = listener('a/b/c', [endpoint(1), endpoint(2, 5, address('fd00:0::1'))]);
       await apply(spec);
-      const idle = { active: 0, total: 0, draining: false };
-      const counters = { completed: 0, failed: 0, refused: 0, reset: 0, drained: 0, bytesIn: 0, bytesOut: 0, dialFailures: 0 };
+      const idle = { active: 0, total: 0, draining: false, ejected: false };
+      const ended = { completed: 0, failed: 0, refused: 0, limited: 0, evicted: 0, dropped: 0, reset: 0, drained: 0 };
+      const counters = { ...ended, bytesIn: 0, bytesOut: 0, dialFailures: 0 };
       const wanted = {
         id: 'a/b/c',
         active: 0,

@@ -11,7 +11,7 @@ import type {
   ListenResult,
   TableDelta,
 } from '../../ports/dataplane/data-plane.js';
-import type { Addon, NativeEvent, NativeProxy, NativeResult } from './addon.js';
+import type { Addon, NativeEvent, NativeProxy, NativeResult, ProxySettings } from './addon.js';
 import { ListenerNumbers } from './listener-numbers.js';
 import { type NumberedStats, readStats } from './stats-rows.js';
 import { encodeTableDelta } from './table-codec.js';
@@ -19,26 +19,25 @@ import { encodeTableDelta } from './table-codec.js';
 /** About 10 us a listener to bind, so that the main thread is away for 5 ms at most. */
 const batchSize = 512;
 
-const noThreads: DataPlaneInfo = { threads: 0, listenerBudget: 0, listeners: 0 };
+const noThreads: DataPlaneInfo = { threads: 0, listenerBudget: 0, listeners: 0, connections: 0, connectionLimit: 0 };
 
 /** The proxy threads of the native addon. */
 export class NativeDataPlane implements DataPlane {
   readonly #load: () => Addon;
-  readonly #threads: number;
+  readonly #settings: Partial<ProxySettings>;
   readonly #numbers = new ListenerNumbers();
   #proxy: NativeProxy | undefined;
   #queue: Promise<unknown> = Promise.resolve();
 
-  /** `threads` 0: one per core, at least 2 and at most 8. */
-  constructor(load: () => Addon, threads = 0) {
+  constructor(load: () => Addon, settings: Partial<ProxySettings> = {}) {
     this.#load = load;
-    this.#threads = threads;
+    this.#settings = settings;
   }
 
   start(onEvent: (event: DataPlaneEvent) => void): void {
     if (this.#proxy !== undefined) throw new Error('the data plane was started before');
     const addon = this.#load();
-    this.#proxy = new addon.Proxy(this.#threads, (native) => {
+    this.#proxy = new addon.Proxy(this.#settings, (native) => {
       const event = this.#eventOf(native);
       if (event !== undefined) onEvent(event);
     });
@@ -62,8 +61,8 @@ export class NativeDataPlane implements DataPlane {
 
   info(): DataPlaneInfo {
     if (this.#proxy === undefined) return noThreads;
-    const { threads, listenerBudget, listeners } = this.#proxy.info();
-    return { threads, listenerBudget, listeners };
+    const { threads, listenerBudget, listeners, connections, connectionLimit } = this.#proxy.info();
+    return { threads, listenerBudget, listeners, connections, connectionLimit };
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -108,7 +107,10 @@ export class NativeDataPlane implements DataPlane {
     const id = this.#numbers.nameOf(event.id);
     const address = ipAddress(event.address);
     if (id === undefined || address === undefined) return undefined;
-    return { type: 'drained', id, endpoint: formatAddressPort(address, event.port), closed: event.closed };
+    const endpoint = formatAddressPort(address, event.port);
+    return event.type === 'drained'
+      ? { type: 'drained', id, endpoint, closed: event.closed }
+      : { type: event.type, id, endpoint };
   }
 }
 

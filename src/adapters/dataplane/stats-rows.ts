@@ -9,13 +9,11 @@ export function readStats(rows: Float64Array): NumberedStats[] {
   const all: NumberedStats[] = [];
   let at = 0;
   const next = () => rows[at++] ?? 0;
-  const endpoint = (): EndpointStats => ({
-    address: addressOfWords(next(), [next(), next(), next(), next()]),
-    port: next(),
-    active: next(),
-    total: next(),
-    draining: next() !== 0,
-  });
+  const endpoint = (): EndpointStats => {
+    const address = addressOfWords(next(), [next(), next(), next(), next()]);
+    const [port, active, total, state] = [next(), next(), next(), next()];
+    return { address, port, active, total, draining: (state & 1) !== 0, ejected: (state & 2) !== 0 };
+  };
   while (at < rows.length) {
     const counters = {
       number: next(),
@@ -28,6 +26,9 @@ export function readStats(rows: Float64Array): NumberedStats[] {
       bytesIn: next(),
       bytesOut: next(),
       dialFailures: next(),
+      limited: next(),
+      evicted: next(),
+      dropped: next(),
     };
     all.push({ ...counters, endpoints: Array.from({ length: next() }, endpoint) });
   }

@@ -7,7 +7,7 @@ import { Ports, Root, Subsystems } from '../tokens.js';
 export const dataplaneModule = new ContainerModule(({ bind }) => {
   bind(Ports.dataPlane)
     .toResolvedValue(
-      ({ addon, config }) => new NativeDataPlane(() => addon, config.threads === 'auto' ? 0 : config.threads),
+      ({ addon, config }) => new NativeDataPlane(() => addon, { threads: config.threads === 'auto' ? 0 : config.threads }),
       [Root.facts],
     )
     .inSingletonScope();
