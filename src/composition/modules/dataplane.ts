@@ -7,7 +7,14 @@ import { Ports, Root, Subsystems } from '../tokens.js';
 export const dataplaneModule = new ContainerModule(({ bind }) => {
   bind(Ports.dataPlane)
     .toResolvedValue(
-      ({ addon, config }) => new NativeDataPlane(() => addon, { threads: config.threads === 'auto' ? 0 : config.threads }),
+      ({ addon, config }) =>
+        new NativeDataPlane(() => addon, {
+          threads: config.threads === 'auto' ? 0 : config.threads,
+          maxConnections: config.maxConnections === 'auto' ? 0 : config.maxConnections,
+          busyPollUs: config.busyPollUs,
+          ejectionFailures: config.ejectionFailures,
+          ejectionReturnMs: config.ejectionReturnMs,
+        }),
       [Root.facts],
     )
     .inSingletonScope();
@@ -16,8 +23,9 @@ export const dataplaneModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(Subsystems.l4)
     .toResolvedValue(
-      ({ mode, config }, view, dataPlane, memory, clock, logger, outbox) =>
+      ({ mode, config, identity }, view, dataPlane, memory, clock, logger, outbox) =>
         new L4Subsystem({
+          nodeId: identity.nodeId,
           view,
           dataPlane,
           memory,

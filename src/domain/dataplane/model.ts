@@ -12,6 +12,9 @@ export type Protocol = 'tcp' | 'udp';
  */
 export type Algorithm = 'random' | 'round-robin' | 'least-connections' | 'source-hash';
 
+/** Which endpoints a node uses: all alike, those that run on it first, or those alone. */
+export type Locality = 'any' | 'prefer-local' | 'local-only';
+
 /** A back end of a listener; address and port together are its identity there. */
 export interface L4Endpoint {
   readonly address: IpAddress;

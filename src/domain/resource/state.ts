@@ -1,3 +1,4 @@
+import { HealthIndex, healthOfKey, type KnownHealth } from '../dataplane/health.js';
 import { type KnownVip, VIP_RANGE_KEY, VipIndex, vipOfKey } from '../dataplane/vip.js';
 import type { IpAddress } from '../kernel/network.js';
 import {
@@ -51,6 +52,8 @@ export class ClusterState {
   /** Keys of the Endpoints objects of a service, by the service's name. */
   readonly #endpointsOf = new Map<QualifiedName, Set<string>>();
   readonly vips = new VipIndex();
+  /** What was found of endpoints that are checked. */
+  readonly health = new HealthIndex();
   #vipRange: string | undefined;
   #logId: LogId | undefined;
   #revision: Revision = ZERO_REVISION;
@@ -83,6 +86,8 @@ export class ClusterState {
     const present = new Set<string>(snapshot.items.map(({ key }) => key));
     const touched = new TouchedBuilder();
     this.vips.clear();
+    for (const service of this.health.services()) touched.services.add(service);
+    this.health.clear();
     this.#vipRange = undefined;
     for (const key of [...this.#resources.keys()]) if (!present.has(key)) this.#setResource(key, undefined, touched);
     for (const fact of items) {
@@ -155,6 +160,10 @@ export class ClusterState {
       case 'vip-range':
         this.#vipRange = fact.cidr;
         break;
+      case 'health':
+        this.health.set(fact.service, fact.target, fact.record);
+        touched.services.add(fact.service);
+        break;
     }
   }
 
@@ -202,13 +211,23 @@ class TouchedBuilder implements Touched {
 type Fact =
   | { readonly is: 'resource'; readonly key: LogKey; readonly held: Held | undefined }
   | { readonly is: 'vip'; readonly address: IpAddress; readonly vip: KnownVip }
-  | { readonly is: 'vip-range'; readonly cidr: string | undefined };
+  | { readonly is: 'vip-range'; readonly cidr: string | undefined }
+  | {
+      readonly is: 'health';
+      readonly service: QualifiedName;
+      readonly target: string;
+      readonly record: KnownHealth | undefined;
+    };
 
 function factOf(key: LogKey, value: string | null, revision: Revision): Fact | undefined {
   const address = vipOfKey(key);
   // A record of an address is replaced, never removed.
   if (address !== undefined) return value === null ? undefined : { is: 'vip', address, vip: { ...JSON.parse(value), revision } };
   if (key === VIP_RANGE_KEY) return { is: 'vip-range', cidr: value === null ? undefined : JSON.parse(value) };
+  const checked = healthOfKey(key);
+  if (checked !== undefined) {
+    return { is: 'health', ...checked, record: value === null ? undefined : { ...JSON.parse(value), revision } };
+  }
   if (!key.startsWith('service/') && !key.startsWith('endpoints/')) return undefined;
   return { is: 'resource', key, held: value === null ? undefined : { resource: JSON.parse(value), revision } };
 }
