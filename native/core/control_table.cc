@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "udp_socket.h"
+
 namespace holdfast::proxy {
 namespace {
 
@@ -33,7 +35,7 @@ ControlTable::Applied ControlTable::apply(const TableDelta& delta) {
 ControlTable::Spares ControlTable::give_up_sockets(const TableDelta& delta) {
   Spares spares;
   const auto give_up = [&](Record& record) {
-    spares.emplace(record.socket->bound(), record.socket);
+    spares.emplace(SocketKey(record.config->protocol, record.socket->bound()), record.socket);
     record.socket.reset();
     --listening_;
   };
@@ -44,7 +46,8 @@ ControlTable::Spares ControlTable::give_up_sockets(const TableDelta& delta) {
   for (const ListenerConfig& config : delta.upsert) {
     const auto found = records_.find(config.id);
     if (found == records_.end() || !found->second.socket) continue;
-    if (!serves(*found->second.socket, config.address)) give_up(found->second);
+    const bool same = found->second.config->protocol == config.protocol;
+    if (!same || !serves(*found->second.socket, config.address)) give_up(found->second);
   }
   return spares;
 }
@@ -65,8 +68,7 @@ ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, 
   Record& record = records_[config.id];
   const bool was_listening = record.socket != nullptr;
   ListenResult result{config.id, 0, std::nullopt};
-  if (config.protocol == Protocol::udp) result.error = ListenError{BindFailure::other, "not built: UDP"};
-  if (!was_listening && !result.error) result.error = open(record, config.address, spares);
+  if (!was_listening) result.error = open(record, config, spares);
   if (record.socket) result.port = record.socket->bound().port;
   if (was_listening && record.config && *record.config == config) return result;
 
@@ -76,6 +78,9 @@ ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, 
   update.config = record.config = std::make_shared<const ListenerConfig>(config);
   update.socket = record.socket;
   update.counters = record.counters;
+  if (config.affinity.count() == 0) record.affinity.reset();
+  else if (!record.affinity) record.affinity = std::make_shared<AffinityTable>();
+  update.affinity = record.affinity;
   update.withdrawn = withdraw_missing(config.id, record, &config);
   for (const Endpoint& endpoint : config.endpoints) {
     EndpointRecord& known = record.endpoints[endpoint.address];
@@ -87,15 +92,15 @@ ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, 
   return result;
 }
 
-std::optional<ListenError> ControlTable::open(Record& record, const net::SocketAddress& address, Spares& spares) {
-  const auto spare = std::find_if(spares.begin(), spares.end(), [&](const auto& entry) { return entry.first == address; });
+std::optional<ListenError> ControlTable::open(Record& record, const ListenerConfig& config, Spares& spares) {
+  const auto spare = spares.find(SocketKey(config.protocol, config.address));
   if (spare != spares.end()) {
     record.socket = spare->second;
     spares.erase(spare);
   } else if (listening_ >= listener_budget()) {
     return ListenError{BindFailure::fd_limit, "all " + std::to_string(listener_budget()) + " listening sockets that the limit of open files allows are in use"};
   } else {
-    auto opened = ListenSocket::open(address);
+    auto opened = config.protocol == Protocol::udp ? open_udp(config.address, config.id % workers_) : ListenSocket::open(config.address);
     if (auto* error = std::get_if<ListenError>(&opened)) return std::move(*error);
     record.socket = std::move(std::get<std::shared_ptr<ListenSocket>>(opened));
   }
@@ -115,6 +120,7 @@ std::vector<Withdrawal> ControlTable::withdraw_missing(ListenerId id, Record& re
     }
     if (!present && !endpoint.draining) {
       endpoint.draining = true;
+      endpoint.counters->health.reset();
       withdrawn.push_back({address, std::make_shared<Drain>(workers_, id, address)});
     }
     ++entry;
@@ -175,7 +181,7 @@ ListenerStats ControlTable::stats_of(ListenerId id, const Record& record) const 
     const auto active = active_connections(*endpoint.counters);
     if (endpoint.draining && active == 0) continue;
     const auto total = endpoint.counters->sum([](const EndpointBlock& block) -> const Counter& { return block.opened; });
-    stats.endpoints.push_back({address, active, total, endpoint.draining, false});
+    stats.endpoints.push_back({address, active, total, endpoint.draining, endpoint.counters->health.ejected()});
   }
   return stats;
 }

@@ -70,14 +70,17 @@ class ControlTable {
     std::shared_ptr<const ListenerConfig> config;
     std::shared_ptr<ListenSocket> socket;
     std::shared_ptr<ListenerCounters> counters;
+    std::shared_ptr<AffinityTable> affinity;
     std::map<net::SocketAddress, EndpointRecord> endpoints;
   };
-  using Spares = std::map<net::SocketAddress, std::shared_ptr<ListenSocket>>;
+  /// TCP and UDP may have the same address.
+  using SocketKey = std::pair<Protocol, net::SocketAddress>;
+  using Spares = std::map<SocketKey, std::shared_ptr<ListenSocket>>;
 
   Spares give_up_sockets(const TableDelta& delta);
   void remove(ListenerId id, std::vector<ListenerUpdate>& updates);
   ListenResult upsert(const ListenerConfig& config, Spares& spares, std::vector<ListenerUpdate>& updates);
-  std::optional<ListenError> open(Record& record, const net::SocketAddress& address, Spares& spares);
+  std::optional<ListenError> open(Record& record, const ListenerConfig& config, Spares& spares);
   std::vector<Withdrawal> withdraw_missing(ListenerId id, Record& record, const ListenerConfig* config);
   void forget_removed();
   ListenerStats stats_of(ListenerId id, const Record& record) const;

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "health.h"
+#include "budget.h"
+
 namespace holdfast::proxy {
 
 /// Written by one worker, read by anybody. No locked instruction: there is one writer.
@@ -60,8 +63,19 @@ class Counters {
   std::vector<Block> blocks_;
 };
 
-using ListenerCounters = Counters<ListenerBlock>;
-using EndpointCounters = Counters<EndpointBlock>;
+/// What all workers know of a listener together.
+struct ListenerCounters : Counters<ListenerBlock> {
+  using Counters::Counters;
+  alignas(64) Gauge open;
+};
+
+/// What all workers know of an endpoint together.
+struct EndpointCounters : Counters<EndpointBlock> {
+  using Counters::Counters;
+  /// Connections to it and dials of it.
+  alignas(64) Gauge load;
+  Health health;
+};
 
 /// `opened` less `closed`, read in an order that cannot give less than nothing.
 inline std::uint64_t active_connections(const EndpointCounters& counters) noexcept {

@@ -46,7 +46,7 @@ class Proxy {
   void emit(Event event);
 
   const EventSink sink_;
-  const EventSink limited_sink_;
+  Shared shared_;
   std::atomic<std::int64_t> quiet_until_{0};
   std::vector<std::unique_ptr<Worker>> workers_;
   ControlTable table_;
