@@ -1,4 +1,4 @@
-import { HealthIndex, healthOfKey, type KnownHealth } from '../dataplane/health.js';
+import { HealthIndex, healthKey, healthOfKey, type KnownHealth } from '../dataplane/health.js';
 import { type KnownVip, VIP_RANGE_KEY, VipIndex, vipOfKey } from '../dataplane/vip.js';
 import type { IpAddress } from '../kernel/network.js';
 import {
@@ -41,6 +41,8 @@ export interface ResourceChange {
 export interface Touched {
   readonly services: ReadonlySet<QualifiedName>;
   readonly changes: readonly ResourceChange[];
+  /** Verdicts that were written or taken back. */
+  readonly health: ReadonlySet<LogKey>;
 }
 
 /**
@@ -86,7 +88,7 @@ export class ClusterState {
     const present = new Set<string>(snapshot.items.map(({ key }) => key));
     const touched = new TouchedBuilder();
     this.vips.clear();
-    for (const service of this.health.services()) touched.services.add(service);
+    for (const service of this.health.services()) touched.addHealth(service, this.health.of(service).keys());
     this.health.clear();
     this.#vipRange = undefined;
     for (const key of [...this.#resources.keys()]) if (!present.has(key)) this.#setResource(key, undefined, touched);
@@ -162,7 +164,7 @@ export class ClusterState {
         break;
       case 'health':
         this.health.set(fact.service, fact.target, fact.record);
-        touched.services.add(fact.service);
+        touched.addHealth(fact.service, [fact.target]);
         break;
     }
   }
@@ -198,6 +200,12 @@ export class ClusterState {
 class TouchedBuilder implements Touched {
   readonly services = new Set<QualifiedName>();
   readonly changes: ResourceChange[] = [];
+  readonly health = new Set<LogKey>();
+
+  addHealth(service: QualifiedName, targets: Iterable<string>): void {
+    this.services.add(service);
+    for (const target of targets) this.health.add(healthKey(service, target));
+  }
 
   add(before: Held | undefined, after: Held | undefined): void {
     const resource = (after ?? before)?.resource;
