@@ -54,6 +54,10 @@ export class GrpcAdminClient {
     return this.#unary(this.#client.top.bind(this.#client), request);
   }
 
+  explain(request: wire.ExplainRequest): Promise<wire.ExplainResponse> {
+    return this.#unary(this.#client.explain.bind(this.#client), request);
+  }
+
   /** Ends without an error on abort. */
   watch(request: wire.WatchRequest, signal: AbortSignal): AsyncIterable<wire.WatchResponse> {
     return this.#stream(this.#client.watch(request), signal);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { stringify } from 'yaml';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { DEFAULT_NAMESPACE, type ResourceRef } from '../../domain/resource/model.js';
-import type { ResourceObject } from '../../domain/resource/render.js';
+import type { EndpointStatus, ResourceObject } from '../../domain/resource/render.js';
 import { parseKind } from '../../domain/resource/selector.js';
 import { ChangeType, type ServiceTraffic } from '../generated/holdfast/admin/v1/admin.js';
 import { readManifests } from '../manifest/manifest-files.js';
@@ -166,7 +166,9 @@ function ports({ status }: ResourceObject): string {
 
 function ready({ status }: ResourceObject): string {
   const endpoints = status?.endpoints ?? [];
-  return `${endpoints.filter((endpoint) => endpoint.ready).length}/${endpoints.length} ready`;
+  const unhealthy = endpoints.filter(({ health }) => health?.state === 'unhealthy').length;
+  const usable = endpoints.filter((endpoint) => endpoint.ready && endpoint.health?.state !== 'unhealthy').length;
+  return `${usable}/${endpoints.length} ready${unhealthy === 0 ? '' : `, ${unhealthy} unhealthy`}`;
 }
 
 function serviceOf({ spec }: ResourceObject): string {
@@ -193,7 +195,7 @@ function details(object: ResourceObject, services: readonly ServiceTraffic[]): s
     endpoint.address,
     endpoint.source,
     String(endpoint.weight),
-    endpoint.ready ? 'yes' : 'no',
+    readiness(endpoint),
     ...traffic(endpoint.address.split(' '), mine),
   ]);
   return [
@@ -204,6 +206,13 @@ function details(object: ResourceObject, services: readonly ServiceTraffic[]): s
       ? 'no endpoints: connections are refused\n'
       : table(['ENDPOINT', 'FROM', 'WEIGHT', 'READY', 'ACTIVE', 'TOTAL'], endpointRows),
   ].join('');
+}
+
+/** `yes`, `no`, or `no, unhealthy (connection refused)`. */
+export function readiness({ ready, health }: EndpointStatus): string {
+  const unhealthy = health?.state === 'unhealthy' ? `unhealthy (${health.reason ?? 'no reason'})` : '';
+  if (!ready) return unhealthy === '' ? 'no' : `no, ${unhealthy}`;
+  return unhealthy === '' ? 'yes' : unhealthy;
 }
 
 function traffic(addresses: readonly string[], services: readonly ServiceTraffic[]): readonly [string, string] {

@@ -1,9 +1,12 @@
+import { splitListenerId } from '../../domain/dataplane/compile.js';
+import { countEndpoints } from '../../domain/dataplane/endpoints.js';
 import { ZERO_SEQUENCE } from '../../domain/outbox/model.js';
+import type { ClusterState } from '../../domain/resource/state.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
-import type { DataPlane } from '../../ports/dataplane/data-plane.js';
+import type { DataPlane, ListenerStats } from '../../ports/dataplane/data-plane.js';
 import type { ListenerStatus } from '../../ports/dataplane/listener-status.js';
-import type { NodeEvent, NodeStatus, Operations, StatusProblem } from '../../ports/driving/operations.js';
+import type { ListenerTraffic, NodeEvent, NodeStatus, Operations, StatusProblem } from '../../ports/driving/operations.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { Agent } from '../agent/agent.js';
@@ -77,7 +80,8 @@ export class NodeOperations implements Operations {
   }
 
   traffic() {
-    return { monotonicMs: this.#parts.clock.monotonic(), listeners: this.#parts.dataPlane.stats() };
+    const { clock, dataPlane, view } = this.#parts;
+    return { monotonicMs: clock.monotonic(), listeners: dataPlane.stats().map((stats) => trafficOf(stats, view.state)) };
   }
 
   #problems(): readonly StatusProblem[] {
@@ -95,4 +99,11 @@ export class NodeOperations implements Operations {
         : [{ subject: 'agent', reason: unready.message, since: undefined, remedy: 'see the subsystems that are not ready' }];
     return [...slow, ...failed, ...sources.flatMap((source) => source.problems())];
   }
+}
+
+function trafficOf(stats: ListenerStats, state: ClusterState): ListenerTraffic {
+  const { service, port } = splitListenerId(stats.id);
+  const resource = state.service(service)?.resource;
+  const protocol = resource?.spec.ports.find(({ name }) => name === port)?.protocol;
+  return { ...stats, protocol, declaredEndpoints: resource === undefined ? 0 : countEndpoints(state, resource) };
 }

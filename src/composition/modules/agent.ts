@@ -20,20 +20,30 @@ export const agentModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, metrics, log) =>
+      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, metrics, log, health) =>
         new NodeOperations({
           agent,
           view,
           listeners,
           dataPlane,
           clock,
-          sources: [log, listeners, metrics],
+          sources: [log, listeners, health, metrics],
           version,
           dataDir: paths.dataDir,
           startedAt,
           metricsListen: () => metrics.address,
         }),
-      [Root.facts, Root.agent, Subsystems.logConsumer, Subsystems.l4, Ports.dataPlane, Ports.clock, Servers.metrics, Ports.log],
+      [
+        Root.facts,
+        Root.agent,
+        Subsystems.logConsumer,
+        Subsystems.l4,
+        Ports.dataPlane,
+        Ports.clock,
+        Servers.metrics,
+        Ports.log,
+        Subsystems.health,
+      ],
     )
     .inSingletonScope();
 });

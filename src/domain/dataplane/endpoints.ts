@@ -55,6 +55,12 @@ export function endpointsOf(state: ClusterState, service: ServiceResource): read
   ];
 }
 
+/** How many endpoints a service has, whatever becomes of them. */
+export function countEndpoints(state: ClusterState, service: ServiceResource): number {
+  const published = state.endpointsOf(nameOf(service)).map(({ spec }) => spec.endpoints.length);
+  return published.reduce((sum, count) => sum + count, service.spec.endpoints.length);
+}
+
 /** What becomes of each endpoint at one port, on the node `nodeId`: the one place where that is decided. */
 export function judgeEndpoints(
   endpoints: readonly KnownEndpoint[],

@@ -1,8 +1,10 @@
 import type { NodeName } from '../identity/model.js';
+import type { IpAddress } from '../kernel/network.js';
 import type { ServicePort, ServiceResource } from '../resource/model.js';
 import type { ClusterState } from '../resource/state.js';
 import { endpointsOf, type JudgedEndpoint, judgeEndpoints } from './endpoints.js';
 import type { Algorithm, Protocol } from './model.js';
+import { chooseByHash } from './rendezvous.js';
 
 /** What the data plane says of an endpoint at one port. */
 export interface LiveEndpoint {
@@ -49,7 +51,17 @@ export interface ExplainedPort {
   readonly choice: string;
   /** What becomes of a new connection, in one sentence without a full stop. */
   readonly outcome: string;
+  /** Which endpoint the asked client address gets; absent when nobody asked. */
+  readonly from?: ExplainedClient;
   readonly endpoints: readonly ExplainedEndpoint[];
+}
+
+export interface ExplainedClient {
+  readonly address: IpAddress;
+  /** Empty when it cannot be known beforehand, or there is none. */
+  readonly target: string;
+  /** Why it is that one or none, in words. */
+  readonly reason: string;
 }
 
 /** From the same judgement as the table of the data plane; `live` is by `address:port`. */
@@ -59,12 +71,15 @@ export function explainPort(
   port: ServicePort,
   nodeId: NodeName,
   live: ReadonlyMap<string, LiveEndpoint>,
+  client?: IpAddress,
 ): ExplainedPort {
   const judged = judgeEndpoints(endpointsOf(state, service), service, port, nodeId);
   const shares = sharesOf(judged, live);
   const endpoints = judged.map((each) => explain(each, shares.get(each), live.get(each.target)));
   const used = new Set(judged.filter(({ withheld }) => withheld?.why !== 'duplicate').map(({ target }) => target));
-  const gone = [...live].filter(([target]) => !used.has(target)).map(([target, each]) => withdrawn(target, each));
+  const gone = [...live]
+    .filter(([target, { draining }]) => draining && !used.has(target))
+    .map(([target, each]) => withdrawn(target, each));
   const { name, port: number, protocol } = port;
   return {
     name,
@@ -72,8 +87,21 @@ export function explainPort(
     protocol,
     choice: choiceOf(service, protocol),
     outcome: outcomeOf(endpoints, protocol),
+    ...(client === undefined ? {} : { from: explainClient(client, service, [...shares.keys()]) }),
     endpoints: [...endpoints, ...gone],
   };
+}
+
+function explainClient(address: IpAddress, { spec }: ServiceResource, candidates: readonly JudgedEndpoint[]): ExplainedClient {
+  const { balance, affinity } = spec;
+  const places = candidates.map(({ endpoint, port, target }) => ({ ...endpoint, port, target }));
+  const [only] = places;
+  if (only === undefined) return { address, target: '', reason: 'no endpoint can be used' };
+  const kept = affinity === undefined ? '' : `; what it was given within ${affinity.clientIP.timeout} it keeps`;
+  if (places.length === 1) return { address, target: only.target, reason: `it is the only one${kept}` };
+  const chosen = balance.algorithm === 'source-hash' ? chooseByHash(address, places) : undefined;
+  if (chosen !== undefined) return { address, target: chosen.target, reason: `by the hash of its address${kept}` };
+  return { address, target: '', reason: `${balance.algorithm} does not tell beforehand${kept}` };
 }
 
 /** Of those that are chosen now: the best tier that has any, without the ejected ones unless all of them are. */

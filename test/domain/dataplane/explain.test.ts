@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { explainPort, type LiveEndpoint } from '../../../src/domain/dataplane/explain.js';
 import { formatHealthRecord, healthKey } from '../../../src/domain/dataplane/health.js';
 import type { NodeName } from '../../../src/domain/identity/model.js';
+import { ipAddress } from '../../../src/domain/kernel/network.js';
 import { qualifiedName, type Resource } from '../../../src/domain/resource/model.js';
 import { endpoints, SmallCluster, service } from '../../support/small-cluster.js';
 
@@ -189,4 +190,41 @@ test.each<{ spec: object; choice: string }>([
   },
 ])('in words: $choice', ({ spec, choice }) => {
   expect(explain({ resources: [service('a', spec)] }).choice).toBe(`each new ${choice}`);
+});
+
+describe('which endpoint a client gets', () => {
+  const two = [{ address: '10.0.0.1' }, { address: '10.0.0.2' }];
+  const from = (spec: object, address = '192.0.2.1', live = {}) => {
+    const cluster = new SmallCluster();
+    cluster.apply([service('a', spec)]);
+    const resource = cluster.state.service(a)?.resource;
+    const client = ipAddress(address);
+    const [port] = resource?.spec.ports ?? [];
+    if (resource === undefined || port === undefined || client === undefined) throw new Error('no service');
+    return explainPort(cluster.state, resource, port, here, new Map(Object.entries(live)), client).from;
+  };
+
+  test('by its hash, spread over all, and always the same', () => {
+    const balance = { algorithm: 'source-hash' };
+    const targets = Array.from({ length: 50 }, (_, last) => from({ balance, endpoints: two }, `192.0.2.${last}`)?.target);
+    expect(new Set(targets)).toEqual(new Set(['10.0.0.1:80', '10.0.0.2:80']));
+    expect(Array.from({ length: 50 }, (_, last) => from({ balance, endpoints: two }, `192.0.2.${last}`)?.target)).toEqual(
+      targets,
+    );
+    const ejected = { '10.0.0.1:80': { ...quiet, ejected: true } };
+    expect(from({ balance, endpoints: two }, '192.0.2.1', ejected)?.target).toBe('10.0.0.2:80');
+  });
+
+  test.each<{ spec: object; target: string; reason: string }>([
+    { spec: {}, target: '', reason: 'no endpoint can be used' },
+    { spec: { endpoints: two.slice(0, 1) }, target: '10.0.0.1:80', reason: 'it is the only one' },
+    { spec: { endpoints: two }, target: '', reason: 'random does not tell beforehand' },
+    {
+      spec: { endpoints: two, affinity: { clientIP: { timeout: '1m' } }, balance: { algorithm: 'round-robin' } },
+      target: '',
+      reason: 'round-robin does not tell beforehand; what it was given within 1m it keeps',
+    },
+  ])('$reason', ({ spec, target, reason }) => {
+    expect(from(spec)).toEqual({ address: '192.0.2.1', target, reason });
+  });
 });
