@@ -22,6 +22,7 @@ bool has(const ListenerConfig& config, const net::SocketAddress& endpoint) {
 
 ControlTable::Applied ControlTable::apply(const TableDelta& delta) {
   forget_removed();
+  std::erase_if(lingering_, [](const auto& entry) { return entry.second.expired(); });
   Applied applied;
   auto updates = std::make_shared<std::vector<ListenerUpdate>>();
   // Until this function ends the spares stay open: no gap for those that take one over, new before old for those that move.
@@ -35,7 +36,9 @@ ControlTable::Applied ControlTable::apply(const TableDelta& delta) {
 ControlTable::Spares ControlTable::give_up_sockets(const TableDelta& delta) {
   Spares spares;
   const auto give_up = [&](Record& record) {
-    spares.emplace(SocketKey(record.config->protocol, record.socket->bound()), record.socket);
+    const SocketKey key(record.config->protocol, record.socket->bound());
+    spares.emplace(key, record.socket);
+    if (key.first == Protocol::udp) lingering_.insert_or_assign(key, record.socket);
     record.socket.reset();
     --listening_;
   };
@@ -67,6 +70,8 @@ void ControlTable::remove(ListenerId id, std::vector<ListenerUpdate>& updates) {
 ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, std::vector<ListenerUpdate>& updates) {
   Record& record = records_[config.id];
   const bool was_listening = record.socket != nullptr;
+  // What one protocol carries cannot go on under the other.
+  if (record.config && record.config->protocol != config.protocol) remove(config.id, updates);
   ListenResult result{config.id, 0, std::nullopt};
   if (!was_listening) result.error = open(record, config, spares);
   if (record.socket) result.port = record.socket->bound().port;
@@ -78,6 +83,7 @@ ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, 
   update.config = record.config = std::make_shared<const ListenerConfig>(config);
   update.socket = record.socket;
   update.counters = record.counters;
+  record.reported.restless = true;
   if (config.affinity.count() == 0) record.affinity.reset();
   else if (!record.affinity) record.affinity = std::make_shared<AffinityTable>();
   update.affinity = record.affinity;
@@ -97,6 +103,8 @@ std::optional<ListenError> ControlTable::open(Record& record, const ListenerConf
   if (spare != spares.end()) {
     record.socket = spare->second;
     spares.erase(spare);
+  } else if (auto old = lingering(SocketKey(config.protocol, config.address))) {
+    record.socket = std::move(old);
   } else if (listening_ >= listener_budget()) {
     return ListenError{BindFailure::fd_limit, "all " + std::to_string(listener_budget()) + " listening sockets that the limit of open files allows are in use"};
   } else {
@@ -106,6 +114,11 @@ std::optional<ListenError> ControlTable::open(Record& record, const ListenerConf
   }
   ++listening_;
   return std::nullopt;
+}
+
+std::shared_ptr<ListenSocket> ControlTable::lingering(const SocketKey& key) const {
+  const auto found = lingering_.find(key);
+  return found == lingering_.end() ? nullptr : found->second.lock();
 }
 
 /// Those of the record's endpoints that `config` has not (all when it is null) and that are not draining yet. Forgets those that have drained.
@@ -143,47 +156,6 @@ void ControlTable::forget_removed() {
 void ControlTable::close_all() noexcept {
   for (auto& [id, record] : records_) record.socket.reset();
   listening_ = 0;
-}
-
-std::vector<ListenerStats> ControlTable::stats() const {
-  std::vector<ListenerStats> all;
-  all.reserve(records_.size());
-  for (const auto& [id, record] : records_) {
-    if (record.config) all.push_back(stats_of(id, record));
-  }
-  return all;
-}
-
-std::optional<ListenerStats> ControlTable::stats(ListenerId id) const {
-  const auto found = records_.find(id);
-  if (found == records_.end() || !found->second.config) return std::nullopt;
-  return stats_of(id, found->second);
-}
-
-ListenerStats ControlTable::stats_of(ListenerId id, const Record& record) const {
-  const ListenerCounters& counters = *record.counters;
-  ListenerStats stats{};
-  stats.id = id;
-  std::uint64_t ended = 0;
-  for (std::size_t i = 0; i < kOutcomes; ++i) {
-    stats.ended[i] = counters.sum([i](const ListenerBlock& block) -> const Counter& { return block.ended[i]; });
-    ended += stats.ended[i];
-  }
-  const auto accepted = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.accepted; });
-  stats.active = accepted > ended ? accepted - ended : 0;
-  stats.bytes_in = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.bytes_in; });
-  stats.bytes_out = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.bytes_out; });
-  stats.dial_failures = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.dial_failures; });
-  stats.limited = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.limited; });
-  stats.evicted = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.evicted; });
-  stats.dropped = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.dropped; });
-  for (const auto& [address, endpoint] : record.endpoints) {
-    const auto active = active_connections(*endpoint.counters);
-    if (endpoint.draining && active == 0) continue;
-    const auto total = endpoint.counters->sum([](const EndpointBlock& block) -> const Counter& { return block.opened; });
-    stats.endpoints.push_back({address, active, total, endpoint.draining, endpoint.counters->health.ejected()});
-  }
-  return stats;
 }
 
 }  // namespace holdfast::proxy
