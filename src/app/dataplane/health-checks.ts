@@ -60,6 +60,8 @@ export class HealthChecks {
     if (this.#stopper !== undefined) return;
     const stopper = new AbortController();
     this.#stopper = stopper;
+    // What was under way at a stop has no time of its own.
+    for (const { target } of this.#checks.values()) this.#scheduleFirst(target);
     this.#ended = this.#loop(stopper.signal);
   }
 
@@ -104,9 +106,13 @@ export class HealthChecks {
     const verdict = known(target);
     const state = former?.state ?? (verdict === undefined ? UNKNOWN : resumed(verdict));
     this.#checks.set(target.key, { target, state });
+    this.#scheduleFirst(target);
+  }
+
+  #scheduleFirst({ key, intervalMs }: HealthTarget): void {
     const now = this.#parts.clock.monotonic();
     this.#lastFirst = Math.max(now, this.#lastFirst + FIRST_GAP_MS);
-    this.#schedule(target.key, Math.min(this.#lastFirst, now + target.intervalMs));
+    this.#schedule(key, Math.min(this.#lastFirst, now + intervalMs));
   }
 
   #schedule(key: LogKey, due: number): void {
@@ -143,7 +149,10 @@ export class HealthChecks {
       const jitter = 1 + JITTER * (2 * this.#parts.random() - 1);
       this.#schedule(target.key, startedAt + target.intervalMs * jitter);
     }
-    if (this.#underWay === MOST_AT_ONCE - 1) this.#begin(signal);
+    if (this.#underWay < MOST_AT_ONCE - 1) return;
+    // There was no room, so that the loop does not wait for what is due next.
+    this.#begin(signal);
+    this.#wake();
   }
 
   #observe(check: Check, result: ProbeResult): void {

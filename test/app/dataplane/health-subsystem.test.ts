@@ -268,6 +268,35 @@ describe('ten thousand endpoints', () => {
   }, 30_000);
 });
 
+describe('room', () => {
+  test('that services leave which are gone is taken by others', async () => {
+    const { clock, log, prober, put } = await rig();
+    const endpoints = Array.from({ length: MOST_AT_ONCE }, (_, index) => ({ address: `10.0.${index}.1` }));
+    for (const { address } of endpoints) prober.silence(`${address}:80`);
+    const slow = { tcp: {}, interval: '30s', timeout: '10s' };
+    await put(checked({ endpoints, health: slow }), service('b', { endpoints: [{ address: '10.9.9.9' }], health: slow }));
+    await clock.advance(2_000);
+    expect(prober.underWay).toBe(MOST_AT_ONCE);
+    await log.propose({ changes: [{ key: logKey('service/default/a'), value: null }], preconditions: [] }, { signal });
+    await clock.advance(1_000);
+    prober.taken();
+    await clock.advance(40_000);
+    expect(new Set(prober.taken())).toEqual(new Set(['10.9.9.9:80']));
+  });
+
+  test('checks that a stop gave up are made after the next start', async () => {
+    const { clock, prober, put, health } = await rig();
+    prober.silence('10.0.0.1:80');
+    await put(checked());
+    await clock.advance(500);
+    await health.stop();
+    prober.taken();
+    await health.start();
+    await clock.advance(11_000);
+    expect(new Set(prober.taken())).toEqual(new Set(['10.0.0.1:80', '10.0.0.2:80']));
+  });
+});
+
 describe('when things go wrong', () => {
   test('a log that takes nothing is tried again, and status says so meanwhile', async () => {
     const { clock, log, put, verdicts, health } = await rig();
