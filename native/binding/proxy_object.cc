@@ -113,7 +113,7 @@ Napi::Value ProxyObject::apply(const Napi::CallbackInfo& info) {
 
 Napi::Value ProxyObject::stats(const Napi::CallbackInfo& info) {
   if (!proxy_) return stats_value(info.Env(), {});
-  if (info.Length() == 0) return stats_value(info.Env(), proxy_->table().stats());
+  if (info.Length() == 0) return stats_value(info.Env(), proxy_->table().changed_stats());
   const auto id = static_cast<proxy::ListenerId>(integer_argument(info, 0, "id", 0, 4294967295.0));
   const auto one = proxy_->table().stats(id);
   return stats_value(info.Env(), one ? std::vector{*one} : std::vector<proxy::ListenerStats>{});

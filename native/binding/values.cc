@@ -73,6 +73,7 @@ Napi::Array results_value(Napi::Env env, const std::vector<proxy::ListenResult>&
 
 Napi::Float64Array stats_value(Napi::Env env, const std::vector<proxy::ListenerStats>& stats) {
   std::vector<double> rows;
+  rows.reserve(stats.size() * 32);
   for (const proxy::ListenerStats& row : stats) {
     rows.push_back(row.id);
     rows.push_back(number(row.active));

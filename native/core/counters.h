@@ -37,6 +37,14 @@ struct alignas(64) ListenerBlock {
   /// UDP: flows that gave way to newer ones, and datagrams that could not be passed on.
   Counter evicted;
   Counter dropped;
+
+  /// Differs whenever one of them does: none ever goes down.
+  std::uint64_t sum() const noexcept {
+    std::uint64_t total = accepted.value() + bytes_in.value() + bytes_out.value() + dial_failures.value() + limited.value() +
+                          evicted.value() + dropped.value();
+    for (const Counter& one : ended) total += one.value();
+    return total;
+  }
 };
 
 struct alignas(64) EndpointBlock {
@@ -58,6 +66,7 @@ class Counters {
     for (const Block& block : blocks_) total += select(block).value();
     return total;
   }
+  const std::vector<Block>& blocks() const noexcept { return blocks_; }
 
  private:
   std::vector<Block> blocks_;

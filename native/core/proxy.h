@@ -32,6 +32,7 @@ class Proxy {
   /// Opens and closes sockets before it returns. `taken` runs on a worker's thread when every worker has the new table. Not after `begin_stop`.
   std::vector<ListenResult> apply(const TableDelta& delta, std::function<void()> taken);
 
+  ControlTable& table() noexcept { return table_; }
   const ControlTable& table() const noexcept { return table_; }
   ProxyInfo info() const noexcept;
   bool stopping() const noexcept { return stopping_; }

@@ -26,7 +26,7 @@ export interface NativeInfo {
 /** native/binding/proxy_object.h. Wrong arguments throw a TypeError. */
 export interface NativeProxy {
   apply(delta: Uint8Array): Promise<readonly NativeResult[]>;
-  /** native/binding/values.h has the rows. */
+  /** One listener's row, or those in which something changed since the last call without `id`; native/binding/values.h has the rows. */
   stats(id?: number): Float64Array;
   info(): NativeInfo;
   stop(graceMs: number): Promise<void>;

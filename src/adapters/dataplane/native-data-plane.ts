@@ -26,6 +26,8 @@ export class NativeDataPlane implements DataPlane {
   readonly #load: () => Addon;
   readonly #settings: Partial<ProxySettings>;
   readonly #numbers = new ListenerNumbers();
+  /** Of all listeners; the native side says which have changed. */
+  readonly #stats = new Map<ListenerId, ListenerStats>();
   #proxy: NativeProxy | undefined;
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -50,13 +52,14 @@ export class NativeDataPlane implements DataPlane {
   }
 
   stats(): readonly ListenerStats[] {
-    return this.#proxy === undefined ? [] : readStats(this.#proxy.stats()).flatMap((row) => this.#named(row));
+    if (this.#proxy !== undefined) for (const row of readStats(this.#proxy.stats())) this.#keep(row);
+    return [...this.#stats.values()];
   }
 
   statsOf(id: ListenerId): ListenerStats | undefined {
     const number = this.#numbers.of(id);
-    if (this.#proxy === undefined || number === undefined) return undefined;
-    return readStats(this.#proxy.stats(number)).flatMap((row) => this.#named(row))[0];
+    const row = this.#proxy === undefined || number === undefined ? undefined : readStats(this.#proxy.stats(number))[0];
+    return row === undefined ? undefined : named(id, row);
   }
 
   info(): DataPlaneInfo {
@@ -93,13 +96,16 @@ export class NativeDataPlane implements DataPlane {
     const removed = gone.flatMap((id) => this.#numbers.of(id) ?? []);
     const upserted = upsert.map((spec) => ({ number: this.#numbers.take(spec.id), spec }));
     const results = await proxy.apply(encodeTableDelta(removed, upserted));
-    for (const id of gone) this.#numbers.release(id);
+    for (const id of gone) {
+      this.#numbers.release(id);
+      this.#stats.delete(id);
+    }
     return upsert.flatMap((spec, index) => resultOf(spec, results[index]));
   }
 
-  #named({ number, ...counters }: NumberedStats): ListenerStats[] {
-    const id = this.#numbers.nameOf(number);
-    return id === undefined ? [] : [{ id, ...counters }];
+  #keep(row: NumberedStats): void {
+    const id = this.#numbers.nameOf(row.number);
+    if (id !== undefined && this.#numbers.of(id) !== undefined) this.#stats.set(id, named(id, row));
   }
 
   #eventOf(event: NativeEvent): DataPlaneEvent | undefined {
@@ -112,6 +118,10 @@ export class NativeDataPlane implements DataPlane {
       ? { type: 'drained', id, endpoint, closed: event.closed }
       : { type: event.type, id, endpoint };
   }
+}
+
+function named(id: ListenerId, { number: _, ...counters }: NumberedStats): ListenerStats {
+  return { id, ...counters };
 }
 
 function resultOf({ id }: ListenerSpec, result: NativeResult | undefined): ListenResult[] {

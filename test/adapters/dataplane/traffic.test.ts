@@ -55,7 +55,9 @@ describe('endpoints', () => {
       await expect
         .poll(() => plane.statsOf(spec.id))
         .toMatchObject({ completed: 1_000, failed: 0, reset: 0, bytesIn: 1_000, bytesOut: 1_000 });
-      expect(plane.statsOf(spec.id)?.dialFailures).toBeGreaterThan(200);
+      // Five in a row, and those that were under way: then it is ejected.
+      expect(plane.statsOf(spec.id)?.dialFailures).toBeGreaterThanOrEqual(5);
+      expect(plane.statsOf(spec.id)?.dialFailures).toBeLessThan(100);
     }
   });
 
@@ -82,8 +84,9 @@ describe('endpoints', () => {
 
   test('without endpoints a connection is reset at once', async () => {
     const spec = listener('a/b/c', []);
-    const client = await open(await listen(spec));
-    expect(await endOf(client)).toBe('ECONNRESET');
+    // It may come before the client has heard that it is connected.
+    const end = await open(await listen(spec)).then(endOf, (error: NodeJS.ErrnoException) => error.code);
+    expect(end).toBe('ECONNRESET');
     await expect.poll(() => plane.statsOf(spec.id)).toMatchObject({ active: 0, refused: 1 });
   });
 });
