@@ -72,7 +72,7 @@ UdpFlow& UdpRelay::add(UdpListener& listener, const UdpClient& client) {
 
 void UdpRelay::release(UdpFlow& flow) noexcept {
   flow.UdpWorkerHook::unlink();
-  worker_.limits().release();
+  worker_.limits().release_flow();
   if (released_ == nullptr) worker_.loop().defer([this] { free_released(); });
   flow.next = released_;
   released_ = &flow;
@@ -87,9 +87,9 @@ void UdpRelay::free_released() noexcept {
   }
 }
 
-bool UdpRelay::take_place() noexcept { return worker_.limits().take(); }
+bool UdpRelay::take_place() noexcept { return worker_.limits().take_flow(); }
 
-std::uint64_t UdpRelay::most_of_one() const noexcept { return worker_.limits().most() * 3 / 4; }
+std::uint64_t UdpRelay::most_of_one() const noexcept { return worker_.limits().most_flows() * 3 / 4; }
 
 UdpFlow* UdpRelay::oldest() noexcept { return flows_.empty() ? nullptr : &static_cast<UdpFlow&>(flows_.front()); }
 

@@ -41,7 +41,7 @@ class UdpRelay {
   void touched(UdpFlow& flow) noexcept { flows_.push_back(flow); }
   /// A place among the connections and flows of all workers; `release` gives it back. False when there is none.
   bool take_place() noexcept;
-  /// How many flows one listener may have that says nothing about it.
+  /// How many flows a listener may have that says nothing about it: one that is flooded leaves a quarter to the others.
   std::uint64_t most_of_one() const noexcept;
   /// Of all listeners' flows the one whose last datagram is the longest ago. Null when there is none.
   UdpFlow* oldest() noexcept;
