@@ -3,7 +3,13 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['test/domain/**/*.test.ts', 'test/app/**/*.test.ts', 'test/house/**/*.test.ts'] } },
+      {
+        test: {
+          name: 'unit',
+          testTimeout: 20_000,
+          include: ['test/domain/**/*.test.ts', 'test/app/**/*.test.ts', 'test/house/**/*.test.ts'],
+        },
+      },
       { test: { name: 'adapters', include: ['test/adapters/**/*.test.ts'], testTimeout: 30_000 } },
       {
         test: {

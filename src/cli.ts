@@ -11,8 +11,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     stop.abort(new Error(signal));
   });
 }
-// The reader of a pipe may go first: `holdfast get | head`.
-process.stdout.on('error', () => process.exit(0));
+// The reader of a pipe may go first, `holdfast get | head`: that is no failure. A full disk behind `>` is.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  process.stderr.write(`error: standard output: ${error.message}\n`);
+  process.exit(1);
+});
+// A daemon goes on when nobody reads what it says.
+process.stderr.on('error', () => {});
 
 const context = { console: processConsole(), env: process.env, stdin: process.stdin, signal: stop.signal };
 process.exitCode = await runCli(process.argv.slice(2), context, version, localVerbs);

@@ -94,7 +94,9 @@ function request(url: string): Promise<string> {
       response.on('data', (chunk) => {
         body += chunk;
       });
-      response.on('end', () => (response.statusCode === 200 ? resolve(body) : reject(new Error(`status ${response.statusCode}`))));
+      response.on('end', () =>
+        response.statusCode === 200 ? resolve(body) : reject(new Error(`status ${response.statusCode}`)),
+      );
       response.on('error', reject);
     });
     call.on('timeout', () => call.destroy(new Error('no answer in 5 s')));

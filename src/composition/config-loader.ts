@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { YamlConfigFile } from '../adapters/config/yaml-config-file.js';
-import { type Config, configError, type LogLevel, type Mode, type Setting } from '../domain/config/model.js';
+import { type Config, configError, type Mode, type Setting, settings } from '../domain/config/model.js';
 import { type ConfigResult, planReload, resolveConfig } from '../domain/config/plan.js';
 import type { Paths } from '../domain/kernel/paths.js';
 import type { CallOptions } from '../ports/call-options.js';
@@ -21,6 +21,7 @@ export class ConfigLoader {
   readonly #parts: ConfigLoaderParts;
   readonly #source: ConfigSource;
   #current: Config | undefined;
+  #reloading: Promise<void> = Promise.resolve();
 
   constructor(parts: ConfigLoaderParts) {
     const named = parts.file ?? (parts.env.HOLDFAST_CONFIG || undefined);
@@ -38,15 +39,24 @@ export class ConfigLoader {
     return result;
   }
 
-  /** Takes what can change while running; all else is told. */
-  async reload(setLevel: (level: LogLevel) => void, logger: Logger, options: CallOptions): Promise<void> {
-    if (this.#current === undefined) return;
-    const { config, live, warnings, error } = planReload(this.#current, await this.#resolve(options));
-    this.#current = config;
-    for (const warning of warnings) logger.warn(warning);
-    if (error !== undefined) logger.error(error);
-    if (live.includes('logLevel')) setLevel(config.logLevel);
-    logger.info('configuration read again', { changed: live });
+  /** Takes what can change while running and hands it to `use`; all else is told. One at a time, in the order of the calls. */
+  reload(use: (config: Config, changed: readonly Setting[]) => void, logger: Logger, options: CallOptions): Promise<void> {
+    this.#reloading = this.#reloading.then(() => this.#reload(use, logger, options));
+    return this.#reloading;
+  }
+
+  async #reload(use: (config: Config, changed: readonly Setting[]) => void, logger: Logger, options: CallOptions): Promise<void> {
+    try {
+      if (this.#current === undefined) return;
+      const { config, live, warnings, error } = planReload(this.#current, await this.#resolve(options));
+      this.#current = config;
+      for (const warning of warnings) logger.warn(warning);
+      if (error !== undefined) return logger.error(error);
+      use(config, live);
+      logger.info('configuration read again', { changed: live.map((setting) => settings[setting].path) });
+    } catch (error) {
+      if (!options.signal.aborted) logger.error('the configuration could not be read again', { error });
+    }
   }
 
   async #resolve(options: CallOptions): Promise<ConfigResult> {

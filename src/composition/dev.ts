@@ -1,60 +1,92 @@
-import { mkdir } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import type { Container } from 'inversify';
 import type { CliContext, ExitCode } from '../adapters/cli/context.js';
 import { exitCodes } from '../adapters/cli/context.js';
 import type { DevOptions } from '../adapters/cli/program.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
 import { lockDataDir } from '../adapters/dataplane/data-dir-lock.js';
+import { ensureFolder } from '../adapters/files/durable-file.js';
+import { FileIdentityStore } from '../adapters/identity/file-identity-store.js';
 import { openLogger } from '../adapters/logger/pino-logger.js';
 import { WatchedManifests } from '../adapters/manifest/watched-manifests.js';
+import { ensureIdentity } from '../app/agent/ensure-identity.js';
 import { ManifestFollower } from '../app/resource/manifest-follower.js';
+import type { Config, Setting } from '../domain/config/model.js';
+import { identityDrift } from '../domain/identity/plan.js';
+import type { Paths } from '../domain/kernel/paths.js';
 import type { AppliedResource } from '../ports/driving/resources.js';
 import type { Logger } from '../ports/logger.js';
 import { ConfigLoader } from './config-loader.js';
 import { buildContainer } from './container.js';
-import { loadIdentity } from './identity.js';
 import { pathsOf } from './paths.js';
-import { Ports, Root, Servers, UseCases } from './tokens.js';
+import { Ports, Root, Servers, Subsystems, UseCases } from './tokens.js';
 import { version } from './version.js';
 
-/** Agent and control plane in this process, until a signal. */
+/** Agent and control plane in this process, until a signal, which ends it well whenever it comes. */
 export async function dev(context: CliContext, options: DevOptions): Promise<ExitCode> {
-  const paths = pathsOf(options, context.env, '.holdfast');
-  const loader = new ConfigLoader({ mode: 'dev', paths, file: options.config, env: context.env, flags: options.flags });
-  const { config, warnings } = await loader.load({ signal: context.signal });
-  await mkdir(paths.dataDir, { recursive: true, mode: 0o700 });
+  try {
+    await runNode(context, options);
+  } catch (error) {
+    if (!context.signal.aborted) throw error;
+  }
+  return exitCodes.done;
+}
+
+async function runNode(context: CliContext, options: DevOptions): Promise<void> {
+  const { signal, env } = context;
+  const paths = pathsOf(options, env, '.holdfast');
+  const loader = new ConfigLoader({ mode: 'dev', paths, file: options.config, env, flags: options.flags });
+  const { config, warnings } = await loader.load({ signal });
+  await ensureFolder(paths.dataDir);
   const addon = loadAddon();
   lockDataDir(addon, paths);
-  const logger = openLogger({ level: config.logLevel, colour: context.env.NO_COLOR === undefined });
+  const logger = openLogger({ level: config.logLevel, colour: env.NO_COLOR === undefined });
   for (const warning of warnings) logger.warn(warning);
-  const identity = await loadIdentity(paths, config, logger, { signal: context.signal });
+  const identity = await identityOf(paths, config, context);
+  for (const warning of identityDrift(identity, config)) logger.warn(warning);
   const facts = { mode: 'dev' as const, version, config, paths, identity, addon, startedAt: Date.now() };
   const container = buildContainer(facts, logger);
-  const reload = () => void loader.reload((level) => logger.setLevel(level), logger, { signal: context.signal });
+  const use = (wanted: Config, changed: readonly Setting[]) => useLive(container, wanted, changed, logger);
+  const reload = () => void loader.reload(use, logger, { signal });
   process.on('SIGHUP', reload);
   try {
-    return await serve(container, context, options, logger);
+    await serve(container, context, options, logger);
   } finally {
     process.off('SIGHUP', reload);
   }
 }
 
-async function serve(container: Container, context: CliContext, options: DevOptions, logger: Logger): Promise<ExitCode> {
+function identityOf(paths: Paths, { nodeName, labels }: Config, { signal }: CliContext) {
+  const facts = { explicitName: nodeName, hostname: hostname(), labels, randomBytes: randomBytes(8) };
+  return ensureIdentity(new FileIdentityStore(paths.identity), facts, { signal });
+}
+
+/** What is marked `live` in the configuration's model takes effect here. */
+function useLive(container: Container, config: Config, changed: readonly Setting[], logger: Logger): void {
+  if (changed.includes('logLevel')) logger.setLevel(config.logLevel);
+  if (changed.includes('connectTimeoutMs')) container.get(Subsystems.l4).setConnectTimeout(config.connectTimeoutMs);
+}
+
+async function serve(container: Container, context: CliContext, options: DevOptions, logger: Logger): Promise<void> {
+  const { signal } = context;
   const agent = container.get(Root.agent);
-  await agent.start();
+  // Also while it starts, or waits for what is not ready: whoever stops it does not wait for that.
+  const stop = () => void agent.stop();
+  signal.addEventListener('abort', stop, { once: true });
   try {
+    await agent.start();
     await agent.ready();
-    if (agent.readyError() !== undefined) logger.warn(String(agent.readyError()?.message));
     const follower = followerOf(container, options, logger);
     const applied = await applyAtStart(follower, context, options, logger);
-    if (!context.signal.aborted) announce(container, context, applied);
-    if (options.watch) await follower?.follow({ signal: context.signal });
-    else await aborted(context.signal);
+    if (!signal.aborted) announce(container, context, applied);
+    if (options.watch) await follower?.follow({ signal });
+    else await aborted(signal);
   } finally {
+    signal.removeEventListener('abort', stop);
     const failures = await agent.stop();
     for (const { name, error } of failures) logger.error(`${name} did not stop cleanly`, { error });
   }
-  return exitCodes.done;
 }
 
 function followerOf(container: Container, { apply, watch }: DevOptions, logger: Logger): ManifestFollower | undefined {
@@ -69,11 +101,11 @@ async function applyAtStart(
   { signal }: CliContext,
   { watch }: DevOptions,
   logger: Logger,
-) {
+): Promise<readonly AppliedResource[]> {
   try {
     return (await follower?.applyOnce({ signal })) ?? [];
   } catch (error) {
-    if (!watch) throw error;
+    if (!watch || signal.aborted) throw error;
     logger.error(error instanceof Error ? error.message : String(error));
     return [];
   }

@@ -1,4 +1,4 @@
-import { chmod, mkdir, rm, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, rm } from 'node:fs/promises';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import {
   type handleServerStreamingCall,
@@ -31,6 +31,8 @@ import { socketName } from './unix-socket.js';
 
 /** A file of 16 MiB and what JSON and its neighbours add. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
+/** People and their scripts; each takes a descriptor from the connections that the node carries. */
+const MAX_CONNECTIONS = 256;
 
 export interface GrpcAdminServerParts {
   /** A folder of our own, mode 0700, and the socket in it. */
@@ -56,52 +58,62 @@ export class GrpcAdminServer implements DrivingServer {
     this.#parts = parts;
   }
 
+  /** @throws AgentError `admin.not_served` */
   async start(): Promise<void> {
     const { folder, socket } = this.#parts;
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const owner = await stat(folder);
-    if (owner.uid !== process.geteuid?.()) {
-      throw new AgentError('admin.unreachable', { problem: `${folder} belongs to another user (uid ${owner.uid})` });
+    try {
+      await ownFolder(folder);
+      // Whoever starts holds the data directory's lock: a socket that is there has no daemon behind it.
+      await rm(socket, { force: true });
+      await this.#serve(socket);
+    } catch (error) {
+      if (error instanceof AgentError) throw error;
+      const problem = `${socket}: ${error instanceof Error ? error.message : String(error)}`;
+      throw new AgentError('admin.not_served', { problem }, { cause: error });
     }
-    await chmod(folder, 0o700);
-    // Whoever starts holds the data directory's lock: a socket that is there has no daemon behind it.
-    await rm(socket, { force: true });
-    const grpc = new Server({ 'grpc.max_receive_message_length': MAX_REQUEST_BYTES });
-    grpc.addService(AdminServiceService, this.#handlers());
-    this.#grpc = grpc;
-    const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
-    this.#listener = createServer((connection) => {
-      if (!this.#admit(connection)) return;
-      injector.injectConnection(connection);
-    });
-    await this.#listen(this.#listener, socket);
   }
 
   async stop(): Promise<void> {
     const listener = this.#listener;
     this.#listener = undefined;
+    const closed = listener?.listening === true ? new Promise<void>((resolve) => listener.close(() => resolve())) : undefined;
     this.#grpc?.forceShutdown();
     this.#grpc = undefined;
     for (const socket of this.#sockets) socket.destroy();
-    if (listener?.listening === true) await new Promise<void>((resolve) => listener.close(() => resolve()));
+    await closed;
     this.#release();
     this.#release = () => {};
   }
 
-  /** The socket has its mode from the first moment: bind makes the file under the umask. */
+  async #serve(socket: AbsolutePath): Promise<void> {
+    const grpc = new Server({ 'grpc.max_receive_message_length': MAX_REQUEST_BYTES });
+    grpc.addService(AdminServiceService, this.#handlers());
+    this.#grpc = grpc;
+    const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
+    const listener = createServer((connection) => {
+      if (this.#admit(connection)) injector.injectConnection(connection);
+    });
+    listener.maxConnections = MAX_CONNECTIONS;
+    this.#listener = listener;
+    await this.#listen(listener, socket);
+    // Running out of descriptors fails an accept; the next one is tried by itself.
+    listener.on('error', (error) => this.#parts.logger.warn('the admin socket could not accept', { error }));
+  }
+
   async #listen(listener: NetServer, path: AbsolutePath): Promise<void> {
     const { name, release } = socketName(path);
     this.#release = release;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    listener.once('error', reject);
+    // The socket has its mode from the first moment: bind, which is done when listen returns, makes the file under the umask.
     const mask = process.umask(0o177);
     try {
-      const listening = new Promise<void>((resolve, reject) => {
-        listener.once('error', reject);
-        listener.listen(name, resolve);
-      });
-      await listening;
+      listener.listen(name, resolve);
     } finally {
       process.umask(mask);
     }
+    await promise;
+    listener.off('error', reject);
   }
 
   #admit(connection: Socket): boolean {
@@ -117,11 +129,17 @@ export class GrpcAdminServer implements DrivingServer {
     return true;
   }
 
-  /** `undefined` when Node does not show the descriptor: then the modes of folder and socket decide. */
+  /** `undefined` when Node does not show the descriptor, or it is gone: then the modes of folder and socket decide. */
   #peerUidOf(connection: Socket): number | undefined {
     const handle: unknown = Reflect.get(connection, '_handle');
     const descriptor: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : undefined;
-    return typeof descriptor === 'number' && descriptor >= 0 ? this.#parts.peerUid(descriptor) : undefined;
+    if (typeof descriptor !== 'number' || descriptor < 0) return undefined;
+    try {
+      return this.#parts.peerUid(descriptor);
+    } catch (error) {
+      this.#parts.logger.warn('the user behind a connection to the admin socket is not known', { error });
+      return undefined;
+    }
   }
 
   #handlers(): AdminServiceServer {
@@ -161,9 +179,10 @@ export class GrpcAdminServer implements DrivingServer {
     handle: (request: Request, signal: AbortSignal) => Promise<Response>,
   ): handleUnaryCall<Request, Response> {
     return (call, callback) => {
-      handle(call.request, signalOf(call)).then(
+      const signal = signalOf(call);
+      handle(call.request, signal).then(
         (response) => callback(null, response),
-        (error: unknown) => callback(this.#failed(error)),
+        (error: unknown) => callback(this.#failed(error, signal)),
       );
     };
   }
@@ -175,15 +194,27 @@ export class GrpcAdminServer implements DrivingServer {
       const signal = signalOf(call);
       pump(call, handle(call.request, signal), signal).then(
         () => call.end(),
-        (error: unknown) => call.emit('error', this.#failed(error)),
+        (error: unknown) => call.emit('error', this.#failed(error, signal)),
       );
     };
   }
 
-  #failed(error: unknown) {
-    if (!(error instanceof AgentError)) this.#parts.logger.error('an admin call failed', { error });
+  /** Whoever went away needs no answer, and is no failure. */
+  #failed(error: unknown, { aborted }: AbortSignal) {
+    if (!aborted && !(error instanceof AgentError)) this.#parts.logger.error('an admin call failed', { error });
     return toStatus(error);
   }
+}
+
+/** Makes it ours and closed to others. */
+async function ownFolder(folder: AbsolutePath): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const entry = await lstat(folder);
+  if (!entry.isDirectory()) throw new AgentError('admin.not_served', { problem: `${folder} is no folder` });
+  if (entry.uid !== process.geteuid?.()) {
+    throw new AgentError('admin.not_served', { problem: `${folder} belongs to another user (uid ${entry.uid})` });
+  }
+  await chmod(folder, 0o700);
 }
 
 /** Writes at the reader's pace: what a reader does not take is not produced. */
@@ -194,17 +225,26 @@ async function pump<Response>(
 ): Promise<void> {
   for await (const message of messages) {
     if (signal.aborted) return;
-    if (call.write(message)) continue;
-    await new Promise<void>((resolve) => {
-      call.once('drain', resolve);
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    if (!call.write(message)) await drained(call, signal);
   }
+}
+
+/** Or given up by its reader. */
+async function drained(call: ServerWritableStream<unknown, unknown>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const go = () => resolve();
+  call.once('drain', go);
+  signal.addEventListener('abort', go, { once: true });
+  await promise;
+  call.off('drain', go);
+  signal.removeEventListener('abort', go);
 }
 
 function signalOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): AbortSignal {
   const controller = new AbortController();
-  call.on('cancelled', () => controller.abort());
+  call.once('cancelled', () => controller.abort());
+  if (call.cancelled) controller.abort();
   return controller.signal;
 }
 

@@ -2,6 +2,10 @@ import { Metadata, type ServiceError, type StatusObject, status } from '@grpc/gr
 import { AgentError, type ErrorCode, type ErrorKind, errorCodes } from '../../domain/kernel/errors.js';
 
 const CODE = 'holdfast-code';
+const REMEDY = 'holdfast-remedy';
+
+/** A header block that is larger than 64 KiB ends the call without its message; percent-encoding may take three bytes for one. */
+const MAX_DETAILS = 8_000;
 
 const statusOf: Readonly<Record<ErrorKind, status>> = {
   invalid: status.INVALID_ARGUMENT,
@@ -14,24 +18,43 @@ const statusOf: Readonly<Record<ErrorKind, status>> = {
   internal: status.INTERNAL,
 };
 
-/** What a failed call answers: the code travels in a trailer, the sentence as the details. */
+/** What a failed call answers: code and remedy travel in trailers, the sentence as the details. */
 export function toStatus(error: unknown): Partial<StatusObject> {
   if (!(error instanceof AgentError)) {
-    return { code: status.INTERNAL, details: error instanceof Error ? error.message : String(error) };
+    return { code: status.INTERNAL, details: clipped(error instanceof Error ? error.message : String(error)) };
   }
   const metadata = new Metadata();
   metadata.set(CODE, error.code);
-  return { code: statusOf[error.kind], details: error.message.slice(error.code.length + 2), metadata };
+  metadata.set(REMEDY, error.remedy);
+  return { code: statusOf[error.kind], details: clipped(error.message.slice(error.code.length + 1).trimStart()), metadata };
 }
 
-/** A failed call as the error that the other side threw; a daemon that is not there is `admin.unreachable`. */
+/** A call that failed, other than by our own abort, as the error that the other side threw; without a daemon, `admin.unreachable`. */
 export function fromServiceError(error: ServiceError, target: string): AgentError {
   const code = error.metadata?.get(CODE)[0];
-  if (typeof code === 'string' && isErrorCode(code)) return new AgentError(code, { problem: error.details }, { cause: error });
-  if (error.code === status.UNAVAILABLE) {
-    return new AgentError('admin.unreachable', { problem: `no daemon answers at ${target}` }, { cause: error });
+  const failure = (code: ErrorCode, problem: string) => new AgentError(code, problem === '' ? {} : { problem }, { cause: error });
+  if (typeof code === 'string' && isErrorCode(code)) return failure(code, error.details);
+  switch (error.code) {
+    case status.UNAVAILABLE:
+      return failure('admin.unreachable', `no daemon answers at ${target}${because(error.details)}`);
+    case status.CANCELLED:
+      return failure('admin.unreachable', `the daemon at ${target} ended the call`);
+    case status.DEADLINE_EXCEEDED:
+      return failure('admin.unreachable', `the daemon at ${target} did not answer in time`);
+    case status.RESOURCE_EXHAUSTED:
+      return failure('admin.too_large', error.details);
+    default:
+      return failure('admin.failed', error.details);
   }
-  return new AgentError('admin.failed', { problem: error.details }, { cause: error });
+}
+
+function because(details: string): string {
+  if (details.includes('EACCES')) return ': this user may not use the socket';
+  return details.includes('ENOENT') ? ': there is no such socket' : '';
+}
+
+function clipped(details: string): string {
+  return details.length <= MAX_DETAILS ? details : `${details.slice(0, MAX_DETAILS)}…`;
 }
 
 function isErrorCode(text: string): text is ErrorCode {

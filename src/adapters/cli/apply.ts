@@ -4,10 +4,9 @@ import { stringify } from 'yaml';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { DEFAULT_NAMESPACE } from '../../domain/resource/model.js';
 import type { Manifests } from '../../ports/resource/manifest-source.js';
-import type { GrpcAdminClient } from '../admin/grpc-admin-client.js';
 import { Action, type AppliedResource, type ApplyResponse, type Problem } from '../generated/holdfast/admin/v1/admin.js';
 import { readManifests, sourceOf } from '../manifest/manifest-files.js';
-import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
+import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
 import { paint, structured } from './output.js';
 
 export interface ApplyOptions extends GlobalOptions {
@@ -60,27 +59,21 @@ export async function diff(context: CliContext, options: ApplyOptions & { readon
 }
 
 async function send(context: CliContext, options: ApplyOptions, dryRun: boolean) {
-  const manifests = await readManifests(options.filename, context.stdin);
-  if (manifests.documents.length === 0 && !options.prune) {
-    throw new AgentError('resource.invalid', { problem: `no document in ${options.filename.join(', ')}` });
+  const { filename, prune } = options;
+  if (prune && options.source === undefined && filename.includes('-')) {
+    // Whatever else was piped in would be of the same source, and removed.
+    throw new UsageError('--prune of what comes from standard input needs --source NAME');
   }
-  const response = await withClient(context, options, (client) => applyManifests(client, manifests, { ...options, dryRun }));
+  const manifests = await readManifests(filename, context.stdin, context);
+  if (manifests.documents.length === 0 && !prune) {
+    throw new AgentError('resource.invalid', { problem: `no document in ${filename.join(', ')}` });
+  }
+  const documents = manifests.documents.map(({ file, number, value }) => ({ file, number, json: JSON.stringify(value) }));
+  // The same path is the same source, from wherever it is named.
+  const source = options.source ?? sourceOf(filename);
+  const request = { documents, source, prune, dryRun, requestId: randomUUID() };
+  const response = await withClient(context, options, (client) => client.apply(request, context));
   return { response, manifests };
-}
-
-/** Sends what was read; the same path is the same source, from wherever it is named. */
-function applyManifests(
-  client: GrpcAdminClient,
-  manifests: Manifests,
-  options: { readonly filename: readonly string[]; readonly prune: boolean; readonly dryRun: boolean; readonly source?: string },
-): Promise<ApplyResponse> {
-  return client.apply({
-    documents: manifests.documents.map(({ file, number, value }) => ({ file, number, json: JSON.stringify(value) })),
-    source: options.source ?? sourceOf(options.filename),
-    prune: options.prune,
-    dryRun: options.dryRun,
-    requestId: randomUUID(),
-  });
 }
 
 function reportProblems({ console }: CliContext, problems: readonly Problem[], manifests: Manifests): ExitCode {
@@ -119,7 +112,8 @@ function patch({ console }: CliContext, { ref, beforeJson, afterJson }: AppliedR
 }
 
 function toYaml(json: string): string {
-  return json === '' ? '' : stringify(JSON.parse(json));
+  // The log keeps keys sorted, the schema gives them in its own order: only what differs is to show.
+  return json === '' ? '' : stringify(JSON.parse(json), { sortMapEntries: true });
 }
 
 function parse(json: string): unknown {

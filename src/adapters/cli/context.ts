@@ -17,6 +17,9 @@ export interface GlobalOptions {
   readonly output: OutputFormat;
 }
 
+/** A command line that asks for nothing that there is; the message is for people. */
+export class UsageError extends Error {}
+
 /** Exit codes of every verb. */
 export const exitCodes = { done: 0, failed: 1, usage: 2, unreachable: 3, degraded: 4 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];

@@ -1,9 +1,8 @@
-import { AgentError } from '../../domain/kernel/errors.js';
-import { parseKind } from '../../domain/resource/selector.js';
 import type { ExplainedEndpoint, ExplainedPort, ExplainResponse } from '../generated/holdfast/admin/v1/admin.js';
 import { shortRef } from './apply.js';
-import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
+import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
 import { age, structured, table } from './output.js';
+import { selectionOf } from './selection.js';
 
 export interface ExplainOptions extends GlobalOptions {
   readonly namespace: string;
@@ -13,21 +12,20 @@ export interface ExplainOptions extends GlobalOptions {
 
 /** Where new connections of a service go on the daemon's node, endpoint by endpoint, and why. */
 export async function explain(context: CliContext, args: readonly string[], options: ExplainOptions): Promise<ExitCode> {
-  const service = serviceOf(args);
   const { namespace, port = '', from = '' } = options;
-  const response = await withClient(context, options, (client) => client.explain({ namespace, service, port, from }));
+  const service = serviceOf(args, namespace);
+  const response = await withClient(context, options, (client) => client.explain({ namespace, service, port, from }, context));
   if (options.output === 'table')
     context.console.out(formatExplanation(shortRef({ kind: 'Service', namespace, name: service }), response));
   else context.console.out(structured(options.output, { service, namespace, ...response }));
   return exitCodes.done;
 }
 
-/** `service hello` or `service/hello`. */
-function serviceOf([first = '', second]: readonly string[]): string {
-  const [kind = '', inlineName] = first.split('/', 2);
-  const name = second ?? inlineName ?? '';
-  if (parseKind(kind) === 'Service' && name !== '') return name;
-  throw new AgentError('resource.invalid', { problem: `expected service NAME, found ${[first, second ?? ''].join(' ').trim()}` });
+/** `service hello` or `service/hello`. @throws UsageError */
+function serviceOf(args: readonly string[], namespace: string): string {
+  const { kind, name } = selectionOf(args, { namespace, allNamespaces: false });
+  if (kind === 'Service' && name !== '') return name;
+  throw new UsageError(`expected service NAME, found ${args.join(' ')}`);
 }
 
 export function formatExplanation(service: string, { nodeId, ports }: ExplainResponse, now = Date.now()): string {

@@ -1,43 +1,31 @@
-import { randomUUID } from 'node:crypto';
 import { stringify } from 'yaml';
 import { AgentError } from '../../domain/kernel/errors.js';
-import { DEFAULT_NAMESPACE, type ResourceRef } from '../../domain/resource/model.js';
-import type { EndpointStatus, ResourceObject } from '../../domain/resource/render.js';
-import { parseKind } from '../../domain/resource/selector.js';
-import { ChangeType, type ServiceTraffic } from '../generated/holdfast/admin/v1/admin.js';
-import { readManifests } from '../manifest/manifest-files.js';
+import type { ResourceRef } from '../../domain/resource/model.js';
+import type { ResourceObject } from '../../domain/resource/render.js';
+import type { GrpcAdminClient } from '../admin/grpc-admin-client.js';
+import { ChangeType } from '../generated/holdfast/admin/v1/admin.js';
 import { shortRef } from './apply.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
+import { describeObject, isUsable } from './describe.js';
 import { structured, table } from './output.js';
+import { type Selection, selectionOf } from './selection.js';
 
-export interface SelectOptions extends GlobalOptions {
-  readonly namespace: string;
-  readonly allNamespaces: boolean;
-  readonly selector?: string;
-}
+export interface SelectOptions extends GlobalOptions, Selection {}
 
 export interface GetOptions extends SelectOptions {
   readonly watch: boolean;
-}
-
-export interface DeleteOptions extends SelectOptions {
-  readonly filename: readonly string[];
-  readonly dryRun: boolean;
-  readonly ignoreNotFound: boolean;
 }
 
 /** `holdfast get`, `holdfast get all`, `get service hello`, `get service/hello`. */
 export async function get(context: CliContext, args: readonly string[], options: GetOptions): Promise<ExitCode> {
   if (options.watch) return watch(context, args, options);
   const selection = selectionOf(args, options);
-  const objects = await withClient(context, options, (client) => fetchObjects(client, selection));
-  const single = selection.name !== '';
-  if (single && objects.length === 0) {
-    throw new AgentError('resource.not_found', { problem: shortRef(selection) });
-  }
+  const objects = await withClient(context, options, (client) => fetchObjects(context, client, selection));
+  if (selection.name !== '' && objects.length === 0) throw new AgentError('resource.not_found', { problem: asked(selection) });
   if (options.output !== 'table') {
+    const one = selection.kind !== '' && selection.namespace !== '' && selection.name !== '';
     context.console.out(
-      structured(options.output, single ? objects[0] : { apiVersion: 'holdfast/v1', kind: 'List', items: objects }),
+      structured(options.output, one ? objects[0] : { apiVersion: 'holdfast/v1', kind: 'List', items: objects }),
     );
   } else if (objects.length === 0) {
     context.console.err(
@@ -51,14 +39,15 @@ export async function get(context: CliContext, args: readonly string[], options:
 
 /** What there is and then each change, a line each, until interrupted. */
 export async function watch(context: CliContext, args: readonly string[], options: SelectOptions): Promise<ExitCode> {
-  const { console, signal } = context;
+  const selector = selectionOf(args, options);
   await withClient(context, options, async (client) => {
-    for await (const { type, revision, objectJson } of client.watch({ selector: selectionOf(args, options) }, signal)) {
+    for await (const { type, revision, objectJson } of client.watch({ selector }, context)) {
       const object: ResourceObject = JSON.parse(objectJson);
       const word = ChangeType[type]?.toLowerCase() ?? 'changed';
-      if (options.output === 'table') console.out(`${revision}  ${word}  ${shortRef(refOf(object))}  ${summary(object)}\n`);
-      else if (options.output === 'json') console.out(`${JSON.stringify({ revision: Number(revision), type: word, object })}\n`);
-      else console.out(`---\n${stringify({ revision: Number(revision), type: word, object })}`);
+      const change = { revision: Number(revision), type: word, object };
+      if (options.output === 'json') context.console.out(`${JSON.stringify(change)}\n`);
+      else if (options.output === 'yaml') context.console.out(`---\n${stringify(change)}`);
+      else context.console.out(`${revision}  ${word}  ${shortRef(refOf(object))}  ${summary(object)}\n`);
     }
   });
   return exitCodes.done;
@@ -67,62 +56,29 @@ export async function watch(context: CliContext, args: readonly string[], option
 export async function describe(context: CliContext, args: readonly string[], options: SelectOptions): Promise<ExitCode> {
   const selection = selectionOf(args, options);
   const { objects, services } = await withClient(context, options, async (client) => ({
-    objects: await fetchObjects(client, selection),
-    services: (await client.top({ namespace: selection.namespace })).services,
+    objects: await fetchObjects(context, client, selection),
+    services: (await client.top({ namespace: selection.namespace }, context)).services,
   }));
-  if (objects.length === 0) throw new AgentError('resource.not_found', { problem: args.join(' ') || 'nothing' });
+  if (objects.length === 0) throw new AgentError('resource.not_found', { problem: asked(selection) });
   if (options.output !== 'table') context.console.out(structured(options.output, objects));
-  else context.console.out(objects.map((object) => details(object, services)).join('\n'));
-  return exitCodes.done;
-}
-
-export async function remove(context: CliContext, args: readonly string[], options: DeleteOptions): Promise<ExitCode> {
-  const refs = options.filename.length > 0 ? await refsOfFiles(context, options.filename) : refsOfArgs(args, options);
-  const { deleted } = await withClient(context, options, (client) =>
-    client.delete({ refs: [...refs], dryRun: options.dryRun, ignoreNotFound: options.ignoreNotFound, requestId: randomUUID() }),
-  );
-  if (options.output !== 'table') context.console.out(structured(options.output, { deleted }));
-  else context.console.out(deleted.map((ref) => `${shortRef(ref)} deleted${options.dryRun ? ' (dry run)' : ''}\n`).join(''));
+  else context.console.out(objects.map((object) => describeObject(object, services)).join('\n'));
   return exitCodes.done;
 }
 
 async function fetchObjects(
-  client: { get(request: { selector: ReturnType<typeof selectionOf> }): Promise<{ objectsJson: string[] }> },
+  context: CliContext,
+  client: GrpcAdminClient,
   selector: ReturnType<typeof selectionOf>,
 ): Promise<readonly ResourceObject[]> {
-  const { objectsJson } = await client.get({ selector });
+  const { objectsJson } = await client.get({ selector }, context);
   return objectsJson.map((json) => JSON.parse(json) as ResourceObject);
 }
 
-function selectionOf(args: readonly string[], { namespace, allNamespaces, selector }: SelectOptions) {
-  const [first = 'all', second] = args;
-  const [kindText = '', inlineName] = first.split('/', 2);
-  const kind = kindText === 'all' ? '' : parseKind(kindText);
-  return { kind, namespace: allNamespaces ? '' : namespace, name: second ?? inlineName ?? '', labels: selector ?? '' };
-}
-
-function refsOfArgs(args: readonly string[], { namespace }: SelectOptions): readonly ResourceRef[] {
-  const [first, ...rest] = args;
-  if (first === undefined)
-    throw new AgentError('resource.invalid', { problem: 'expected what to delete: service NAME, or -f FILE' });
-  const names = first.includes('/') ? args : rest.map((name) => `${first}/${name}`);
-  if (names.length === 0) throw new AgentError('resource.invalid', { problem: `expected a name after ${first}` });
-  return names.map((text) => {
-    const [kind = '', name = ''] = text.split('/', 2);
-    return { kind: parseKind(kind), namespace, name };
-  });
-}
-
-async function refsOfFiles({ stdin }: CliContext, paths: readonly string[]): Promise<readonly ResourceRef[]> {
-  const { documents } = await readManifests(paths, stdin);
-  return documents.map(({ file, number, value }) => {
-    const { kind, metadata } = value as { kind?: unknown; metadata?: { name?: unknown; namespace?: unknown } };
-    if (typeof kind !== 'string' || typeof metadata?.name !== 'string') {
-      throw new AgentError('resource.invalid', { problem: `${file}: document ${number}: expected kind and metadata.name` });
-    }
-    const namespace = typeof metadata.namespace === 'string' ? metadata.namespace : DEFAULT_NAMESPACE;
-    return { kind: parseKind(kind), namespace, name: metadata.name };
-  });
+/** `service/hello (namespace prod)`, as far as it was said. */
+function asked({ kind, namespace, name, labels }: ReturnType<typeof selectionOf>): string {
+  const what = [kind === '' ? 'any kind' : kind.toLowerCase(), ...(name === '' ? [] : [name])].join('/');
+  const where = namespace === '' ? 'in any namespace' : `in namespace ${namespace}`;
+  return `${what} ${where}${labels === '' ? '' : ` with ${labels}`}`;
 }
 
 function tables(objects: readonly ResourceObject[], withNamespace: boolean): string {
@@ -167,7 +123,7 @@ function ports({ status }: ResourceObject): string {
 function ready({ status }: ResourceObject): string {
   const endpoints = status?.endpoints ?? [];
   const unhealthy = endpoints.filter(({ health }) => health?.state === 'unhealthy').length;
-  const usable = endpoints.filter((endpoint) => endpoint.ready && endpoint.health?.state !== 'unhealthy').length;
+  const usable = endpoints.filter(isUsable).length;
   return `${usable}/${endpoints.length} ready${unhealthy === 0 ? '' : `, ${unhealthy} unhealthy`}`;
 }
 
@@ -183,41 +139,4 @@ function summary(object: ResourceObject): string {
 
 function refOf({ kind, metadata: { namespace, name } }: ResourceObject): ResourceRef {
   return { kind, namespace, name };
-}
-
-function details(object: ResourceObject, services: readonly ServiceTraffic[]): string {
-  const { status, ...manifest } = object;
-  if (status === undefined) return stringify(manifest);
-  const { namespace, name } = object.metadata;
-  const mine = services.filter((service) => service.namespace === namespace && service.service === name);
-  const portRows = status.ports.map((port) => [port.name, String(port.port), port.state, port.listen ?? port.reason ?? '-']);
-  const endpointRows = status.endpoints.map((endpoint) => [
-    endpoint.address,
-    endpoint.source,
-    String(endpoint.weight),
-    readiness(endpoint),
-    ...traffic(endpoint.address.split(' '), mine),
-  ]);
-  return [
-    `${stringify(manifest)}address: ${status.vip}\n\n`,
-    table(['PORT', 'NUMBER', 'STATE', 'LISTENS ON'], portRows),
-    '\n',
-    endpointRows.length === 0
-      ? 'no endpoints: connections are refused\n'
-      : table(['ENDPOINT', 'FROM', 'WEIGHT', 'READY', 'ACTIVE', 'TOTAL'], endpointRows),
-  ].join('');
-}
-
-/** `yes`, `no`, or `no, unhealthy (connection refused)`. */
-export function readiness({ ready, health }: EndpointStatus): string {
-  const unhealthy = health?.state === 'unhealthy' ? `unhealthy (${health.reason ?? 'no reason'})` : '';
-  if (!ready) return unhealthy === '' ? 'no' : `no, ${unhealthy}`;
-  return unhealthy === '' ? 'yes' : unhealthy;
-}
-
-function traffic(addresses: readonly string[], services: readonly ServiceTraffic[]): readonly [string, string] {
-  const endpoints = services.flatMap((service) => service.endpoints).filter(({ address }) => addresses.includes(address));
-  const sum = (pick: (endpoint: (typeof endpoints)[number]) => bigint) =>
-    String(endpoints.reduce((total, one) => total + pick(one), 0n));
-  return [sum(({ active }) => active), sum(({ total }) => total)];
 }

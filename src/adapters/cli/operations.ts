@@ -8,7 +8,7 @@ const TOP_INTERVAL_MS = 1_000;
 const CLEAR_SCREEN = '\u001b[H\u001b[2J';
 
 export async function status(context: CliContext, options: GlobalOptions): Promise<ExitCode> {
-  const response = await withClient(context, options, (client) => client.status());
+  const response = await withClient(context, options, (client) => client.status(context));
   if (options.output !== 'table') context.console.out(structured(options.output, response));
   else context.console.out(formatStatus(context, response));
   return response.problems.length > 0 ? exitCodes.degraded : exitCodes.done;
@@ -54,9 +54,9 @@ function problems({ problems: all }: StatusResponse): string {
 }
 
 export async function events(context: CliContext, options: GlobalOptions & { readonly watch: boolean }): Promise<ExitCode> {
-  const { console, signal } = context;
+  const { console } = context;
   await withClient(context, options, async (client) => {
-    for await (const event of client.events({ follow: options.watch }, signal)) {
+    for await (const event of client.events({ follow: options.watch }, context)) {
       const time = new Date(Number(event.timeMs)).toISOString();
       if (options.output === 'table') console.out(`${time}  ${event.severity}  ${event.subject}  ${event.message}\n`);
       else if (options.output === 'json')
@@ -79,11 +79,11 @@ export async function top(context: CliContext, options: TopOptions): Promise<Exi
   const once = options.once || !console.interactive || options.output !== 'table';
   return withClient(context, options, async (client) => {
     const request = { namespace: options.allNamespaces ? '' : options.namespace };
-    let before = await client.top(request);
+    let before = await client.top(request, context);
     do {
       await sleep(TOP_INTERVAL_MS, undefined, { signal }).catch(() => {});
       if (signal.aborted) return exitCodes.done;
-      const now = await client.top(request);
+      const now = await client.top(request, context);
       const rows = rates(before, now);
       if (options.output !== 'table') console.out(structured(options.output, { services: rows }));
       else console.out(`${once ? '' : CLEAR_SCREEN}${formatTop(rows)}`);
@@ -100,12 +100,14 @@ function rates(before: TopResponse, now: TopResponse) {
   const former = new Map(before.services.map((service) => [keyOf(service), service]));
   return now.services.map((service) => {
     const was = former.get(keyOf(service));
-    const accepted = acceptedBy(service) - (was === undefined ? 0n : acceptedBy(was));
+    // A service that was deleted and made again meanwhile counts from nothing.
+    const perSecond = (count: (one: ServiceTraffic) => bigint) =>
+      Math.max(0, Number(count(service) - (was === undefined ? 0n : count(was))) / seconds);
     return {
       ...service,
-      newPerSecond: Number(accepted) / seconds,
-      inPerSecond: Number(service.bytesIn - (was?.bytesIn ?? 0n)) / seconds,
-      outPerSecond: Number(service.bytesOut - (was?.bytesOut ?? 0n)) / seconds,
+      newPerSecond: perSecond(acceptedBy),
+      inPerSecond: perSecond(({ bytesIn }) => bytesIn),
+      outPerSecond: perSecond(({ bytesOut }) => bytesOut),
     };
   });
 }

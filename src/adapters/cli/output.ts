@@ -24,7 +24,7 @@ export function processConsole(): Console {
 /** Columns two spaces apart, without a border, as kubectl prints them. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [header, ...rows];
-  const widths = header.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
+  const widths = header.map((_, column) => all.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), 0));
   return all
     .map(
       (row) =>

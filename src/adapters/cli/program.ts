@@ -1,8 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { flagOf, type Setting, settingNames, settings } from '../../domain/config/model.js';
-import { AgentError, type ErrorKind } from '../../domain/kernel/errors.js';
+import { AgentError } from '../../domain/kernel/errors.js';
 import { DEFAULT_NAMESPACE } from '../../domain/resource/model.js';
-import { type CliContext, type ExitCode, exitCodes } from './context.js';
+import { type CliContext, type ExitCode, exitCodes, UsageError } from './context.js';
 import type { OutputFormat } from './output.js';
 import { paint } from './output.js';
 
@@ -49,16 +49,29 @@ export async function runCli(
   }
 }
 
-const exitCodeOf: Readonly<Partial<Record<ErrorKind, ExitCode>>> = { unavailable: exitCodes.unreachable };
-
-function report({ console }: CliContext, error: unknown): ExitCode {
+function report({ console, signal }: CliContext, error: unknown): ExitCode {
+  // The parser has said it already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
-  if (error instanceof AgentError) {
-    console.err(`${paint(console, 'red', 'error')}: ${error.message}\n  what to do: ${error.remedy}\n`);
-    return error.code === 'admin.unreachable' ? (exitCodeOf[error.kind] ?? exitCodes.failed) : exitCodes.failed;
+  const say = (text: string) => console.err(`${paint(console, 'red', 'error')}: ${text}\n`);
+  if (signal.aborted && error === signal.reason) {
+    say('interrupted');
+    return exitCodes.failed;
   }
-  console.err(`${paint(console, 'red', 'error')}: ${error instanceof Error ? error.message : String(error)}\n`);
-  return exitCodes.failed;
+  if (error instanceof UsageError) {
+    say(`${error.message}\n(holdfast --help shows every verb)`);
+    return exitCodes.usage;
+  }
+  if (!(error instanceof AgentError)) {
+    say(error instanceof Error ? error.message : String(error));
+    return exitCodes.failed;
+  }
+  say(`${error.message}\n  what to do: ${origin(error).remedy}`);
+  return error.code === 'admin.unreachable' ? exitCodes.unreachable : exitCodes.failed;
+}
+
+/** What to mend when a start failed is what made it fail. */
+function origin(error: AgentError): AgentError {
+  return error.code === 'agent.start_failed' && error.cause instanceof AgentError ? origin(error.cause) : error;
 }
 
 function buildProgram(context: CliContext, version: string, local: LocalVerbs, done: (code: ExitCode) => void): Command {
@@ -148,7 +161,7 @@ function addReadingVerbs(program: Command, { context, done }: Wiring): void {
 
 function addExplain(program: Command, { context, done }: Wiring): void {
   client(program.command('explain <kind> [name]').description('why an endpoint of a service gets connections, or does not'))
-    .option('-n, --namespace <name>', 'the namespace', DEFAULT_NAMESPACE)
+    .addOption(namespaceOption())
     .option('--port <port>', 'only this port, by name or number')
     .option('--from <address>', 'which endpoint a client with this address gets')
     .action(async (kind, name, options) =>
@@ -157,12 +170,13 @@ function addExplain(program: Command, { context, done }: Wiring): void {
 }
 
 function addDelete(program: Command, { context, done }: Wiring): void {
-  selecting(program.command('delete [kind] [names...]').description('delete resources by name or by manifest, all or nothing'))
+  client(program.command('delete [kind] [names...]').description('delete resources by name or by manifest, all or nothing'))
+    .addOption(namespaceOption())
     .option('-f, --filename <path>', 'delete what the manifest names; may be repeated', collect, [])
     .option('--dry-run', 'say what would be deleted', false)
     .option('--ignore-not-found', 'what is absent already is no error', false)
     .action(async (kind, names, options) =>
-      done(await (await import('./get.js')).remove(context, given(kind, ...names), options)),
+      done(await (await import('./delete.js')).remove(context, given(kind, ...names), options)),
     );
 }
 
@@ -195,9 +209,11 @@ function client(command: Command): Command {
 }
 
 function scoped(command: Command): Command {
-  return command
-    .option('-n, --namespace <name>', 'the namespace', DEFAULT_NAMESPACE)
-    .option('-A, --all-namespaces', 'all namespaces', false);
+  return command.addOption(namespaceOption()).option('-A, --all-namespaces', 'all namespaces', false);
+}
+
+function namespaceOption(): Option {
+  return new Option('-n, --namespace <name>', 'the namespace').default(DEFAULT_NAMESPACE);
 }
 
 function selecting(command: Command): Command {

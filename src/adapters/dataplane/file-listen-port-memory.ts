@@ -29,7 +29,7 @@ export class FileListenPortMemory implements ListenPortMemory {
 function parse(text: string): ReadonlyMap<ListenerId, number> {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null) return new Map();
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return new Map();
     const entries = Object.entries(value).filter(([, port]) => typeof port === 'number' && portNumber(port) !== undefined);
     return new Map(entries as [ListenerId, number][]);
   } catch {

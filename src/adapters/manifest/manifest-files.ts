@@ -1,79 +1,114 @@
+import { constants } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Composer, type Document, isCollection, isNode, isPair, LineCounter, Parser } from 'yaml';
 import { AgentError } from '../../domain/kernel/errors.js';
+import type { CallOptions } from '../../ports/call-options.js';
 import type { ManifestDocument } from '../../ports/driving/resources.js';
 import type { Manifests } from '../../ports/resource/manifest-source.js';
 import { errnoOf } from '../files/errno.js';
+import { nameOf, parseManifest } from './manifest-yaml.js';
+import { LineFinder } from './problem-lines.js';
 
-export const MAX_FILE_BYTES = 16 * 1024 * 1024;
+const MIB = 1024 * 1024;
+export const MAX_FILE_BYTES = 16 * MIB;
+/** What one apply can send. */
+const MAX_BYTES = 64 * MIB;
 export const MAX_DOCUMENTS = 20_000;
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 
 /**
- * Reads YAML or JSON documents from files, from the manifests directly in folders, and from standard input for `-`.
+ * Reads YAML or JSON documents from files, from the manifests directly in folders, and from standard input for `-`. A file that is
+ * named twice is read once.
  * @throws AgentError `resource.invalid` naming file, line and what was expected
  */
-export async function readManifests(paths: readonly string[], stdin: AsyncIterable<Uint8Array>): Promise<Manifests> {
+export async function readManifests(
+  paths: readonly string[],
+  stdin: AsyncIterable<Uint8Array>,
+  { signal }: CallOptions,
+): Promise<Manifests> {
   const texts = new Map<string, string>();
+  const seen = new Set<string>();
+  let bytes = 0;
   for (const path of paths) {
-    if (path === '-') texts.set('-', decodeText('-', await readStream(stdin)));
-    else for (const file of await filesOf(path)) texts.set(file, decodeText(file, await readBounded(file)));
-  }
-  const documents: ManifestDocument[] = [];
-  for (const [file, text] of texts) {
-    for (const document of parse(file, text)) {
-      documents.push(document);
-      if (documents.length > MAX_DOCUMENTS) throw invalid(file, `expected at most ${MAX_DOCUMENTS} documents, found more`);
+    for (const file of path === '-' ? [path] : await filesOf(path)) {
+      signal.throwIfAborted();
+      const identity = file === '-' ? file : resolve(file);
+      if (seen.has(identity)) continue;
+      seen.add(identity);
+      const content = file === '-' ? await readStream(stdin, file, signal) : await readBounded(file, signal);
+      bytes += content.length;
+      if (bytes > MAX_BYTES) throw invalid(file, `expected at most ${MAX_BYTES / MIB} MiB in all files, found more`);
+      texts.set(file, decodeText(file, content));
     }
   }
-  return {
-    documents,
-    describe: ({ file, document, path, message }) => {
-      const text = texts.get(file);
-      const line = text === undefined ? undefined : lineOf(text, document, path);
-      return `${nameOf(file)}${line === undefined ? '' : `:${line}`}: document ${document}${path === '' ? '' : `, ${path}`}: ${message}`;
-    },
+  return { documents: parseAll(texts), describe: describer(texts) };
+}
+
+/** The same files are the same source, from wherever and in whatever order they are named. */
+export function sourceOf(paths: readonly string[]): string {
+  return [...new Set(paths.map((path) => (path === '-' ? '-' : resolve(path))))].sort().join(',');
+}
+
+export function isManifestName(name: string): boolean {
+  return !name.startsWith('.') && EXTENSIONS.some((ending) => name.endsWith(ending));
+}
+
+function parseAll(texts: ReadonlyMap<string, string>): readonly ManifestDocument[] {
+  const documents: ManifestDocument[] = [];
+  let count = 0;
+  for (const [file, text] of texts) {
+    for (const { number, value } of parseManifest(file, text)) {
+      if (++count > MAX_DOCUMENTS) throw invalid(file, `expected at most ${MAX_DOCUMENTS} documents, found more`);
+      if (value !== null) documents.push({ file, number, value });
+    }
+  }
+  return documents;
+}
+
+function describer(texts: ReadonlyMap<string, string>): Manifests['describe'] {
+  const finders = new Map([...texts].map(([file, text]) => [file, new LineFinder(text)]));
+  return ({ file, document, path, message }) => {
+    const line = finders.get(file)?.lineOf(document, path);
+    return `${nameOf(file)}${line === undefined ? '' : `:${line}`}: document ${document}${path === '' ? '' : `, ${path}`}: ${message}`;
   };
 }
 
-/** The same paths are the same source, from wherever they are named. */
-export function sourceOf(paths: readonly string[]): string {
-  return paths.map((path) => (path === '-' ? '-' : resolve(path))).join(',');
-}
-
 async function filesOf(path: string): Promise<readonly string[]> {
-  const entry = await stat(path).catch((error: unknown) => {
-    throw invalid(path, errnoOf(error) === 'ENOENT' ? 'there is no such file or folder' : 'cannot be read', error);
-  });
-  if (!entry.isDirectory()) return [path];
-  const names = (await readdir(path)).filter(
-    (name) => !name.startsWith('.') && EXTENSIONS.some((ending) => name.endsWith(ending)),
-  );
-  return names.sort().map((name) => join(path, name));
-}
-
-/** Reads no more than the limit, whatever the file is: it may grow, or be a device. */
-async function readBounded(file: string): Promise<Uint8Array> {
-  let handle: Awaited<ReturnType<typeof open>> | undefined;
   try {
-    handle = await open(file);
-    const entry = await handle.stat();
-    if (entry.isDirectory()) throw invalid(file, 'expected a file, found a folder');
-    if (entry.size > MAX_FILE_BYTES) throw tooLarge(file);
-    return await readStream(handle.createReadStream({ autoClose: false }), file);
+    if (!(await stat(path)).isDirectory()) return [path];
+    return (await readdir(path))
+      .filter(isManifestName)
+      .sort()
+      .map((name) => join(path, name));
   } catch (error) {
-    if (error instanceof AgentError) throw error;
-    throw invalid(file, `cannot be read: ${error instanceof Error ? error.message : String(error)}`, error);
-  } finally {
-    await handle?.close();
+    throw unreadable(path, error);
   }
 }
 
-async function readStream(stream: AsyncIterable<Uint8Array>, file = '-'): Promise<Uint8Array> {
+/** What a shell hands over with `<(command)` is open already, and somebody writes it. */
+const HANDED_OVER = /^(\/dev\/stdin|\/(dev|proc\/self)\/fd\/\d+)$/;
+
+/** Reads no more than the limit, whatever the file is: it may grow. */
+async function readBounded(file: string, signal: AbortSignal): Promise<Uint8Array> {
+  const handedOver = HANDED_OVER.test(file);
+  try {
+    // Without O_NONBLOCK opening a FIFO waits for a writer, and holds up the whole process when it wants to end.
+    await using handle = await open(file, constants.O_RDONLY | (handedOver ? 0 : constants.O_NONBLOCK));
+    const entry = await handle.stat();
+    if (entry.isDirectory()) throw invalid(file, 'expected a file, found a folder');
+    if (!entry.isFile() && !handedOver) throw invalid(file, 'expected a file, found a pipe or a device; - reads standard input');
+    if (entry.size > MAX_FILE_BYTES) throw tooLarge(file);
+    return await readStream(handle.createReadStream({ autoClose: false }), file, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof AgentError ? error : unreadable(file, error);
+  }
+}
+
+async function readStream(stream: AsyncIterable<Uint8Array>, file: string, signal: AbortSignal): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of stream) {
+  for await (const chunk of untilAbort(stream, signal)) {
     bytes += chunk.length;
     if (bytes > MAX_FILE_BYTES) throw tooLarge(file);
     chunks.push(chunk);
@@ -81,8 +116,29 @@ async function readStream(stream: AsyncIterable<Uint8Array>, file = '-'): Promis
   return Buffer.concat(chunks);
 }
 
+/** Standard input may be a terminal at which nobody types. */
+async function* untilAbort<T>(stream: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  aborted.catch(() => {});
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  const iterator = stream[Symbol.asyncIterator]();
+  try {
+    for (let next = await Promise.race([iterator.next(), aborted]); next.done !== true; ) {
+      yield next.value;
+      next = await Promise.race([iterator.next(), aborted]);
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    // Not waited for: the return of a stream that stands still comes when its read does.
+    iterator.return?.().catch(() => {});
+  }
+}
+
 function decodeText(file: string, bytes: Uint8Array): string {
   try {
+    // Takes a byte order mark away.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     if (!text.includes('\0')) return text;
   } catch {
@@ -91,78 +147,15 @@ function decodeText(file: string, bytes: Uint8Array): string {
   throw invalid(file, 'expected YAML or JSON text in UTF-8, found binary data');
 }
 
-/** One document at a time: the syntax tree of a large file is many times its size. */
-function* compose(text: string, lines: LineCounter): Generator<Document.Parsed> {
-  // Warnings are about tags that nobody resolves: what they stand for would be lost.
-  const composer = new Composer({ lineCounter: lines, prettyErrors: false, schema: 'core', logLevel: 'silent' });
-  yield* composer.compose(new Parser(lines.addNewLine).parse(text));
-}
-
-function* parse(file: string, text: string): Generator<ManifestDocument> {
-  const lines = new LineCounter();
-  let number = 0;
-  try {
-    for (const document of compose(text, lines)) {
-      number++;
-      const [problem] = [...document.errors, ...document.warnings];
-      if (problem !== undefined) throw invalid(`${file}:${lines.linePos(problem.pos[0]).line}`, readable(problem.message));
-      const value: unknown = document.toJS({ maxAliasCount: 0 });
-      if (value === null || value === undefined) continue;
-      yield { file, number, value };
-    }
-  } catch (error) {
-    if (error instanceof AgentError) throw error;
-    throw invalid(file, `document ${number || 1}: ${whyUnreadable(error)}`, error);
-  }
-}
-
-function whyUnreadable(error: unknown): string {
-  if (error instanceof RangeError) return 'nested too deeply';
-  if (error instanceof ReferenceError) return 'expected no aliases: write the value out where it is needed';
-  return error instanceof Error ? readable(error.message) : String(error);
-}
-
-function lineOf(text: string, number: number, path: string): number | undefined {
-  const lines = new LineCounter();
-  let current = 0;
-  for (const document of compose(text, lines)) {
-    if (++current !== number) continue;
-    const parts = path.split(/[.[\]]+/).filter((part) => part !== '');
-    for (let length = parts.length; length >= 0; length--) {
-      const offset = offsetOf(document, parts.slice(0, length));
-      if (offset !== undefined) return lines.linePos(offset).line;
-    }
-  }
-  return undefined;
-}
-
-/** Of the key where there is one: that is where people look. */
-function offsetOf(document: Document.Parsed, path: readonly string[]): number | undefined {
-  const last = path.at(-1);
-  const parent = path.length <= 1 ? document.contents : document.getIn(path.slice(0, -1), true);
-  if (last !== undefined && isCollection(parent)) {
-    for (const item of parent.items) {
-      if (isPair(item) && isNode(item.key) && item.key.toJSON() === last) return item.key.range?.[0];
-    }
-  }
-  const node = path.length === 0 ? document.contents : document.getIn(path, true);
-  return isNode(node) ? node.range?.[0] : undefined;
-}
-
-/** The parser recovers from its own stack overflow and reports it as if it were a mistake in the text. */
-function readable(message: string): string {
-  const first = message.split('\n', 1)[0] ?? message;
-  return first.startsWith('Maximum call stack') ? 'nested too deeply' : first;
+function unreadable(file: string, error: unknown): AgentError {
+  const reason = errnoOf(error) ?? String(error);
+  return invalid(file, reason === 'ENOENT' ? 'there is no such file or folder' : `cannot be read: ${reason}`, error);
 }
 
 function tooLarge(file: string): AgentError {
-  return invalid(file, `expected at most ${MAX_FILE_BYTES / 1024 / 1024} MiB; split the file`);
+  return invalid(file, `expected at most ${MAX_FILE_BYTES / MIB} MiB; split the file`);
 }
 
 function invalid(file: string, message: string, cause?: unknown): AgentError {
   return new AgentError('resource.invalid', { problem: `${nameOf(file)}: ${message}` }, { cause });
-}
-
-function nameOf(file: string): string {
-  return file === '-' ? 'standard input' : file;
 }

@@ -50,12 +50,16 @@ export class PrometheusMetrics {
   readonly #ready = this.#gauge('ready', '1 when every subsystem serves', []);
   readonly #problems = this.#gauge('problems', 'Problems that status shows', []);
 
+  #withProcess = false;
+
   constructor(sources: MetricSources) {
     this.#sources = sources;
-    collectDefaultMetrics({ register: this.#registry });
   }
 
   async render(): Promise<{ readonly text: string; readonly contentType: string }> {
+    // They begin to measure when they are made, which no constructor does.
+    if (!this.#withProcess) collectDefaultMetrics({ register: this.#registry });
+    this.#withProcess = true;
     this.#collectNode(this.#sources.status());
     this.#collectTraffic(this.#sources.listeners());
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressPort } from '../../domain/kernel/network.js';
 import { formatAddressPort } from '../../domain/kernel/network.js';
+import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
 import type { Logger } from '../../ports/logger.js';
@@ -18,6 +19,7 @@ export interface PrometheusServerParts {
   readonly metrics: PrometheusMetrics;
   /** What is not ready; empty when everything is. */
   readonly pending: () => readonly string[];
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -49,18 +51,13 @@ export class PrometheusServer implements DrivingServer, ProblemSource {
       server.maxConnections = MAX_CONNECTIONS;
       try {
         await bind(server, listen.address, port);
+        // Running out of descriptors fails an accept; the next one is tried by itself.
+        server.on('error', (error) => logger.warn('metrics: a connection could not be accepted', { error }));
         this.#server = server;
         this.#problem = undefined;
         return;
       } catch (error) {
-        const reason = `${formatAddressPort(listen.address, port)} cannot be bound: ${errnoOf(error) ?? String(error)}`;
-        logger.warn('metrics', { reason });
-        this.#problem = {
-          subject: 'metrics',
-          reason,
-          since: undefined,
-          remedy: 'free the port, or name another in metrics.listen',
-        };
+        this.#failed(`${formatAddressPort(listen.address, port)} cannot be bound: ${errnoOf(error) ?? String(error)}`);
       }
     }
   }
@@ -69,8 +66,19 @@ export class PrometheusServer implements DrivingServer, ProblemSource {
     const server = this.#server;
     this.#server = undefined;
     if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeAllConnections();
-    await new Promise<void>((resolve) => server.close(() => resolve()));
+    await closed;
+  }
+
+  #failed(reason: string): void {
+    this.#parts.logger.warn(`metrics: ${reason}`);
+    this.#problem = {
+      subject: 'metrics',
+      reason,
+      since: this.#parts.clock.now(),
+      remedy: 'free the port, or name another in metrics.listen, then start again',
+    };
   }
 
   problems(): readonly StatusProblem[] {
@@ -79,7 +87,10 @@ export class PrometheusServer implements DrivingServer, ProblemSource {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url?.split('?', 1)[0];
-    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'only GET and HEAD\n');
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD');
+      return answer(response, 405, 'only GET and HEAD\n');
+    }
     switch (path) {
       case '/metrics':
         return this.#metrics(response);
@@ -110,7 +121,10 @@ export class PrometheusServer implements DrivingServer, ProblemSource {
 function bind(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ host, port, exclusive: true }, resolve);
+    server.listen({ host, port, exclusive: true }, () => {
+      server.off('error', reject);
+      resolve();
+    });
   });
 }
 

@@ -1,19 +1,22 @@
 import { L4Compiler, splitListenerId } from '../../domain/dataplane/compile.js';
-import { movedPorts } from '../../domain/dataplane/listen-port.js';
 import type { L4Delta, L4Listener, ListenerId } from '../../domain/dataplane/model.js';
 import type { NodeName } from '../../domain/identity/model.js';
-import type { Revision } from '../../domain/log/model.js';
+import { type Revision, ZERO_REVISION } from '../../domain/log/model.js';
 import type { Severity } from '../../domain/outbox/model.js';
-import type { QualifiedName } from '../../domain/resource/model.js';
+import { nameOf, type QualifiedName } from '../../domain/resource/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { DataPlane, DataPlaneEvent, ListenerSpec, ListenResult } from '../../ports/dataplane/data-plane.js';
 import type { ListenPortMemory } from '../../ports/dataplane/listen-port-memory.js';
 import type { ListenerState, ListenerStatus } from '../../ports/dataplane/listener-status.js';
+import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { Logger } from '../../ports/logger.js';
+import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { Outbox } from '../../ports/outbox/outbox.js';
+import { messageOf } from '../agent/managed-subsystem.js';
 import { ReconcileLoop } from '../agent/reconcile-loop.js';
+import { RevisionWaiters } from '../agent/revision-waiters.js';
 import type { Subsystem } from '../agent/subsystem.js';
 import { ListenerBook } from './listener-book.js';
 
@@ -43,7 +46,7 @@ export interface L4SubsystemParts {
 }
 
 /** Makes the data plane carry what the log says: compiles what changed and applies the difference. */
-export class L4Subsystem implements Subsystem, ListenerStatus {
+export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
   readonly name = 'dataplane';
   readonly #parts: L4SubsystemParts;
   readonly #compiler: L4Compiler;
@@ -52,17 +55,21 @@ export class L4Subsystem implements Subsystem, ListenerStatus {
   readonly #owed = new Set<ListenerId>();
   readonly #book: ListenerBook;
   readonly #loop: ReconcileLoop;
-  readonly #waiters = new Set<{ readonly revision: Revision; readonly resolve: () => void }>();
+  readonly #waiters = new RevisionWaiters();
+  #connectTimeoutMs: number;
   #applied: Revision | undefined;
-  #running: { readonly stop: AbortController; readonly unsubscribe: () => void } | undefined;
-  #retry: { readonly timer: AbortController; readonly delayMs: number } | undefined;
-  #retryDue = false;
+  #unsubscribe: (() => void) | undefined;
+  #retry: { readonly timer: AbortController; readonly delayMs: number; due: boolean } | undefined;
+  /** Every listener is applied again at the next run, whether it changed or not. */
+  #allDue = false;
+  #saved: ReadonlyMap<ListenerId, number> = new Map();
   #runs = 0;
   #seconds = 0;
 
   constructor(parts: L4SubsystemParts) {
     this.#parts = parts;
     this.#compiler = new L4Compiler(parts.nodeId);
+    this.#connectTimeoutMs = parts.connectTimeoutMs;
     this.#book = new ListenerBook(parts.mayMovePorts, parts.clock);
     this.#loop = new ReconcileLoop({
       name: this.name,
@@ -77,37 +84,38 @@ export class L4Subsystem implements Subsystem, ListenerStatus {
 
   async start(signal: AbortSignal): Promise<void> {
     const { dataPlane, memory, view } = this.#parts;
-    this.#book.remember(await memory.load({ signal }));
+    this.#saved = await memory.load({ signal });
+    this.#book.remember(this.#saved);
     dataPlane.start((event) => this.#onEvent(event));
-    const unsubscribe = view.onChange(({ services }) => {
+    this.#unsubscribe = view.onChange(({ services }) => {
       for (const service of services) this.#dirty.add(service);
       this.#loop.markDirty();
     });
-    this.#running = { stop: new AbortController(), unsubscribe };
-    for (const { resource } of view.state.all()) {
-      if (resource.kind === 'Service')
-        this.#dirty.add(`${resource.metadata.namespace}/${resource.metadata.name}` as QualifiedName);
-    }
-    this.#loop.markDirty();
+    for (const { resource } of view.state.all()) if (resource.kind === 'Service') this.#dirty.add(nameOf(resource));
     this.#loop.start();
   }
 
   /** Serves when the view's present state is applied. */
   async ready(signal: AbortSignal): Promise<void> {
-    await this.#parts.view.reached(0n as Revision, { signal });
+    await this.#parts.view.reached(ZERO_REVISION, { signal });
     await this.settled(this.#parts.view.state.revision, { signal });
   }
 
   async stop(signal: AbortSignal): Promise<void> {
-    const running = this.#running;
-    this.#running = undefined;
-    running?.unsubscribe();
-    running?.stop.abort();
-    this.#retry?.timer.abort();
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+    this.#cancelRetry();
     await this.#loop.stop();
-    if (running !== undefined) await this.#remember(signal);
+    await this.#remember(signal);
     await this.#parts.dataPlane.stop(STOP_GRACE_MS);
     this.#book.clear();
+  }
+
+  /** For every dial from now on. */
+  setConnectTimeout(ms: number): void {
+    this.#connectTimeoutMs = ms;
+    this.#allDue = true;
+    this.#loop.markDirty();
   }
 
   stateOf(id: ListenerId): ListenerState {
@@ -118,25 +126,24 @@ export class L4Subsystem implements Subsystem, ListenerStatus {
     return this.#book.failed();
   }
 
+  /** Of the data plane as a whole; single listeners are in `failed`. */
+  problems(): readonly StatusProblem[] {
+    const { error } = this.#loop.status();
+    if (error === undefined) return [];
+    const reason = `the tables could not be applied (${error.failures} times in a row): ${messageOf(error.error)}`;
+    return [
+      { subject: 'dataplane', reason, since: error.since, remedy: 'it is tried again by itself; see the log of the daemon' },
+    ];
+  }
+
   /** How often the data plane was brought up to the log, and how long that took in all. */
   reconciles() {
     return { runs: this.#runs, seconds: this.#seconds };
   }
 
-  async settled(revision: Revision, { signal }: CallOptions): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#applied !== undefined && this.#applied >= revision) return;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiter = { revision, resolve };
-    const onAbort = () => reject(signal.reason);
-    this.#waiters.add(waiter);
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      await promise;
-    } finally {
-      this.#waiters.delete(waiter);
-      signal.removeEventListener('abort', onAbort);
-    }
+  async settled(revision: Revision, options: CallOptions): Promise<void> {
+    options.signal.throwIfAborted();
+    if (this.#applied === undefined || this.#applied < revision) await this.#waiters.wait(revision, options);
   }
 
   async #reconcile(options: CallOptions): Promise<void> {
@@ -144,27 +151,39 @@ export class L4Subsystem implements Subsystem, ListenerStatus {
     if (view.state.cursor === undefined) return;
     const startedAt = clock.monotonic();
     const { revision } = view.state;
-    const services = [...this.#dirty];
-    this.#dirty.clear();
-    const delta = this.#compiler.update(view.state, services);
-    const retried = this.#retryDue;
-    this.#retryDue = false;
-    for (const id of [...delta.upsert.map((listener) => listener.id), ...delta.remove]) this.#owed.add(id);
-    if (retried) for (const id of this.#book.failed().keys()) this.#owed.add(id);
+    this.#compile();
     const { upsert, remove } = this.#owedDelta();
+    const failedBefore = new Set(this.#book.failed().keys());
     this.#book.forget(remove);
-    const moved = await this.#apply(upsert, remove, options);
+    await this.#apply(upsert, remove, options);
     this.#owed.clear();
     this.#runs++;
     this.#seconds += (clock.monotonic() - startedAt) / 1000;
-    this.#reached(revision);
-    this.#scheduleRetry(retried);
-    if (moved || remove.length > 0) await this.#remember(options.signal);
+    if (this.#applied === undefined) this.#forgetAbsent();
+    this.#applied = revision;
+    this.#waiters.reached(revision);
+    this.#scheduleRetry([...this.#book.failed().keys()].some((id) => !failedBefore.has(id)));
+    await this.#remember(options.signal);
+  }
+
+  /** What is owed to the data plane: what changed, what is due once more, and what the last run did not get done. */
+  #compile(): void {
+    const { upsert, remove } = this.#compiler.update(this.#parts.view.state, [...this.#dirty]);
+    this.#dirty.clear();
+    for (const { id } of upsert) this.#owed.add(id);
+    for (const id of remove) this.#owed.add(id);
+    if (this.#retry?.due === true) for (const id of this.#book.failed().keys()) this.#owed.add(id);
+    if (this.#allDue) for (const id of this.#compiler.table.keys()) this.#owed.add(id);
+    this.#allDue = false;
+  }
+
+  /** Ports that are remembered of listeners which were deleted while nobody looked. */
+  #forgetAbsent(): void {
+    this.#book.forget([...this.#book.moved().keys()].filter((id) => !this.#compiler.table.has(id)));
   }
 
   /** Each listener on the first of its candidate ports that can be had. */
-  async #apply(listeners: readonly L4Listener[], remove: readonly ListenerId[], options: CallOptions): Promise<boolean> {
-    let moved = false;
+  async #apply(listeners: readonly L4Listener[], remove: readonly ListenerId[], options: CallOptions): Promise<void> {
     let pending = listeners.map((listener) => ({ listener, ports: this.#book.candidates(listener) }));
     let removing = remove;
     while (pending.length > 0 || removing.length > 0) {
@@ -177,26 +196,27 @@ export class L4Subsystem implements Subsystem, ListenerStatus {
         if (tried === undefined) continue;
         const [, ...rest] = tried.ports;
         if (!result.listening && mayMove(result) && rest.length > 0) next.push({ listener: tried.listener, ports: rest });
-        else moved = this.#note(tried.listener, result) || moved;
+        else this.#note(tried.listener, result);
       }
       pending = next;
     }
-    return moved;
   }
 
   #specOf({ port: _, ...listener }: L4Listener, listenPort: number): ListenerSpec {
-    return { ...listener, listenPort, connectTimeoutMs: this.#parts.connectTimeoutMs };
+    return { ...listener, listenPort, connectTimeoutMs: this.#connectTimeoutMs };
   }
 
-  /** Whether the port is one to remember. */
-  #note(listener: L4Listener, result: ListenResult): boolean {
-    const before = this.#book.stateOf(listener.id).state;
+  #note(listener: L4Listener, result: ListenResult): void {
+    const before = this.#book.stateOf(listener.id);
     this.#book.note(listener, result);
     const subject = subjectOf(listener.id);
     const state = this.#book.stateOf(listener.id);
-    if (state.state === 'failed' && before !== 'failed') this.#report('warning', subject, `cannot listen: ${state.reason}`);
-    if (state.state === 'listening' && before === 'failed') this.#report('info', subject, `listens on port ${state.port} again`);
-    return result.listening && result.port !== listener.port && before !== 'listening';
+    if (state.state === 'failed' && (before.state !== 'failed' || before.reason !== state.reason)) {
+      this.#report('warning', subject, `cannot listen: ${state.reason}`);
+    }
+    if (state.state === 'listening' && before.state === 'failed') {
+      this.#report('info', subject, `listens on port ${state.port} again`);
+    }
   }
 
   #owedDelta(): L4Delta {
@@ -210,39 +230,42 @@ export class L4Subsystem implements Subsystem, ListenerStatus {
     return { upsert, remove };
   }
 
-  #scheduleRetry(retried: boolean): void {
-    const { clock } = this.#parts;
+  /** A new failure begins with the least delay, whatever others have come to; only a run that retried doubles it. */
+  #scheduleRetry(newFailure: boolean): void {
+    const former = this.#retry;
     if (this.#book.failed().size === 0) {
-      this.#retry?.timer.abort();
-      this.#retry = undefined;
+      this.#cancelRetry();
       return;
     }
-    if (this.#retry !== undefined && !retried) return;
-    const delayMs = this.#retry === undefined ? RETRY_LEAST_MS : Math.min(this.#retry.delayMs * 2, RETRY_MOST_MS);
-    const timer = new AbortController();
-    this.#retry = { timer, delayMs };
-    clock.sleep(delayMs, { signal: timer.signal }).then(
+    if (former !== undefined && !former.due && !newFailure) return;
+    former?.timer.abort();
+    const delayMs = former === undefined || newFailure ? RETRY_LEAST_MS : Math.min(former.delayMs * 2, RETRY_MOST_MS);
+    const retry = { timer: new AbortController(), delayMs, due: false };
+    this.#retry = retry;
+    this.#parts.clock.sleep(delayMs, { signal: retry.timer.signal }).then(
       () => {
-        this.#retryDue = true;
+        retry.due = true;
         this.#loop.markDirty();
       },
       () => {},
     );
   }
 
+  #cancelRetry(): void {
+    this.#retry?.timer.abort();
+    this.#retry = undefined;
+  }
+
   async #remember(signal: AbortSignal): Promise<void> {
     const { memory, mayMovePorts, logger } = this.#parts;
-    if (!mayMovePorts) return;
+    const moved = new Map(this.#book.moved());
+    if (!mayMovePorts || sameEntries(moved, this.#saved)) return;
     try {
-      await memory.save(movedPorts(this.#book.ports(), this.#compiler.table), { signal });
+      await memory.save(moved, { signal });
+      this.#saved = moved;
     } catch (error) {
       if (!signal.aborted) logger.warn('the chosen ports could not be remembered', { error });
     }
-  }
-
-  #reached(revision: Revision): void {
-    this.#applied = revision;
-    for (const waiter of this.#waiters) if (revision >= waiter.revision) waiter.resolve();
   }
 
   #report(severity: Severity, subject: string, message: string): void {
@@ -256,8 +279,7 @@ export class L4Subsystem implements Subsystem, ListenerStatus {
   #onEvent(event: DataPlaneEvent): void {
     switch (event.type) {
       case 'drained': {
-        const cut = event.closed === 0 ? 'no connection had to be cut' : `${event.closed} connections were cut at the deadline`;
-        this.#report('info', subjectOf(event.id), `endpoint ${event.endpoint} drained; ${cut}`);
+        this.#report('info', subjectOf(event.id), `endpoint ${event.endpoint} drained; connections cut: ${event.closed}`);
         break;
       }
       case 'ejected':
@@ -279,6 +301,10 @@ export class L4Subsystem implements Subsystem, ListenerStatus {
 
 function mayMove(result: Extract<ListenResult, { listening: false }>): boolean {
   return result.reason === 'address_in_use' || result.reason === 'permission_denied';
+}
+
+function sameEntries<K, V>(a: ReadonlyMap<K, V>, b: ReadonlyMap<K, V>): boolean {
+  return a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
 }
 
 function subjectOf(id: ListenerId): string {

@@ -15,13 +15,16 @@ const remedies: Readonly<Record<BindFailure, string>> = {
   other: 'see the log of the daemon',
 };
 
-/** Which listener stands where, and which could not be had. */
+/** Which listener stands where, which could not be had, and which ports to go back to after a restart. */
 export class ListenerBook {
   readonly #mayMove: boolean;
   readonly #clock: Clock;
   readonly #bound = new Map<ListenerId, Bound>();
   readonly #failed = new Map<ListenerId, Failed>();
-  #remembered: ReadonlyMap<ListenerId, number> = new Map();
+  /** Of listeners that stand, or stood, somewhere else than their service says. */
+  readonly #moved = new Map<ListenerId, number>();
+  /** The service port for which the moved port was chosen: for another one it means nothing. */
+  readonly #servicePorts = new Map<ListenerId, number>();
 
   constructor(mayMove: boolean, clock: Clock) {
     this.#mayMove = mayMove;
@@ -29,39 +32,44 @@ export class ListenerBook {
   }
 
   remember(ports: ReadonlyMap<ListenerId, number>): void {
-    this.#remembered = ports;
+    for (const [id, port] of ports) this.#moved.set(id, port);
   }
 
   /** A listener that stands keeps its port for as long as its service's address and port are the same. */
   candidates({ id, address, port }: L4Listener): readonly number[] {
+    const former = this.#servicePorts.get(id);
+    if (former !== undefined && former !== port) this.#moved.delete(id);
+    this.#servicePorts.set(id, port);
     const bound = this.#bound.get(id);
     if (bound !== undefined && bound.address === address && bound.servicePort === port) return [bound.port];
-    return listenPortCandidates(port, bound === undefined ? this.#remembered.get(id) : undefined, this.#mayMove);
+    return listenPortCandidates(port, this.#moved.get(id), this.#mayMove);
   }
 
   note({ id, address, port: servicePort }: L4Listener, result: ListenResult): void {
     if (result.listening) {
       this.#failed.delete(id);
       this.#bound.set(id, { address, servicePort, port: result.port });
+      if (result.port === servicePort) this.#moved.delete(id);
+      else this.#moved.set(id, result.port);
       return;
     }
     this.#bound.delete(id);
     const reason = result.reason === 'fd_limit' ? 'fd-limit' : result.detail;
-    this.#failed.set(id, {
-      state: 'failed',
-      reason,
-      remedy: remedies[result.reason],
-      since: this.#failed.get(id)?.since ?? this.#clock.now(),
-    });
+    const before = this.#failed.get(id);
+    const since = before?.reason === reason ? before.since : this.#clock.now();
+    this.#failed.set(id, { state: 'failed', reason, remedy: remedies[result.reason], since });
   }
 
-  forget(ids: readonly ListenerId[]): void {
+  forget(ids: Iterable<ListenerId>): void {
     for (const id of ids) {
       this.#bound.delete(id);
       this.#failed.delete(id);
+      this.#moved.delete(id);
+      this.#servicePorts.delete(id);
     }
   }
 
+  /** Nothing listens any more; what to go back to is kept. */
   clear(): void {
     this.#bound.clear();
     this.#failed.clear();
@@ -76,7 +84,7 @@ export class ListenerBook {
     return this.#failed;
   }
 
-  ports(): ReadonlyMap<ListenerId, number> {
-    return new Map([...this.#bound].map(([id, { port }]) => [id, port]));
+  moved(): ReadonlyMap<ListenerId, number> {
+    return this.#moved;
   }
 }

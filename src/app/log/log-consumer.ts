@@ -1,11 +1,12 @@
 import { AgentError } from '../../domain/kernel/errors.js';
-import type { Revision } from '../../domain/log/model.js';
+import { type LogFrame, type Revision, ZERO_REVISION } from '../../domain/log/model.js';
 import { ClusterState, type Touched } from '../../domain/resource/state.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { OrderedLog } from '../../ports/log/ordered-log.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { Logger } from '../../ports/logger.js';
+import { RevisionWaiters } from '../agent/revision-waiters.js';
 import type { Subsystem } from '../agent/subsystem.js';
 
 const RETRY_LEAST_MS = 100;
@@ -19,7 +20,7 @@ export class LogConsumer implements Subsystem, StateView {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #listeners = new Set<(touched: Touched) => void>();
-  readonly #waiters = new Set<{ readonly revision: Revision; readonly resolve: () => void }>();
+  readonly #waiters = new RevisionWaiters();
   #currentAt: number | undefined;
   #running: { readonly stop: AbortController; readonly done: Promise<void> } | undefined;
 
@@ -35,7 +36,7 @@ export class LogConsumer implements Subsystem, StateView {
   }
 
   async ready(signal: AbortSignal): Promise<void> {
-    await this.reached(0n as Revision, { signal });
+    await this.reached(ZERO_REVISION, { signal });
   }
 
   async stop(): Promise<void> {
@@ -49,20 +50,9 @@ export class LogConsumer implements Subsystem, StateView {
     return this.#currentAt === undefined ? undefined : this.#clock.monotonic() - this.#currentAt;
   }
 
-  async reached(revision: Revision, { signal }: CallOptions): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#holds(revision)) return;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiter = { revision, resolve };
-    const onAbort = () => reject(signal.reason);
-    this.#waiters.add(waiter);
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      await promise;
-    } finally {
-      this.#waiters.delete(waiter);
-      signal.removeEventListener('abort', onAbort);
-    }
+  async reached(revision: Revision, options: CallOptions): Promise<void> {
+    options.signal.throwIfAborted();
+    if (!this.#holds(revision)) await this.#waiters.wait(revision, options);
   }
 
   onChange(listener: (touched: Touched) => void): () => void {
@@ -73,48 +63,64 @@ export class LogConsumer implements Subsystem, StateView {
   async #follow(signal: AbortSignal): Promise<void> {
     let retryMs = RETRY_LEAST_MS;
     while (!signal.aborted) {
-      try {
-        await this.#session(signal, () => {
-          retryMs = RETRY_LEAST_MS;
-        });
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#logger.warn('the log could not be followed; trying again', { error, retryMs });
-        await this.#clock.sleep(retryMs, { signal }).catch(() => {});
-        retryMs = Math.min(retryMs * 2, RETRY_MOST_MS);
-      }
+      const { framesRead, failed, error } = await this.#session(signal);
+      if (signal.aborted) return;
+      if (framesRead > 0) retryMs = RETRY_LEAST_MS;
+      if (failed) this.#logger.warn('the log could not be followed; trying again', { error, retryMs });
+      else this.#logger.info('taking another snapshot of the log', { error });
+      // Also when a snapshot is what it needs: one that leads to the next without an entry in between would never rest.
+      if (!failed && framesRead > 0) continue;
+      await this.#clock.sleep(retryMs, { signal }).catch(() => {});
+      retryMs = Math.min(retryMs * 2, RETRY_MOST_MS);
     }
   }
 
-  /** Until the cursor no longer leads on. Every return is followed by another session. */
-  async #session(signal: AbortSignal, onProgress: () => void): Promise<void> {
-    const snapshot = await this.#log.snapshot('', { signal });
-    this.#changed(this.state.replace(snapshot));
+  /** Until the cursor no longer leads on, or the log fails. Another session follows every one. */
+  async #session(signal: AbortSignal): Promise<SessionEnd> {
+    let framesRead = 0;
     try {
+      const snapshot = await this.#log.snapshot('', { signal });
+      this.#changed(this.state.replace(snapshot));
       for await (const frame of this.#log.watch(snapshot.cursor, { signal })) {
-        onProgress();
-        if (frame.kind === 'entry') this.#changed(this.state.fold(frame.entry));
-        else if (frame.previous !== this.state.revision) return;
-        this.#currentAt = this.#clock.monotonic();
+        if (!this.#take(frame)) break;
+        framesRead++;
       }
+      return { framesRead, failed: false, error: undefined };
     } catch (error) {
-      if (error instanceof RangeError || (error instanceof AgentError && needsSnapshot(error))) {
-        this.#logger.info('taking a snapshot of the log', { error });
-        return;
-      }
-      throw error;
+      return { framesRead, failed: !(error instanceof AgentError && needsSnapshot(error)), error };
     }
+  }
+
+  /** Whether the frame led on from what the view holds. */
+  #take(frame: LogFrame): boolean {
+    if (frame.previous !== this.state.revision) return false;
+    if (frame.kind === 'entry') this.#changed(this.state.fold(frame.entry));
+    else this.#currentAt = this.#clock.monotonic() - frame.ageMs;
+    return true;
   }
 
   #changed(touched: Touched): void {
     this.#currentAt = this.#clock.monotonic();
-    for (const listener of this.#listeners) listener(touched);
-    for (const waiter of this.#waiters) if (this.#holds(waiter.revision)) waiter.resolve();
+    for (const listener of this.#listeners) {
+      try {
+        listener(touched);
+      } catch (error) {
+        this.#logger.error('a reader of the log failed', { error });
+      }
+    }
+    this.#waiters.reached(this.state.revision);
   }
 
   #holds(revision: Revision): boolean {
     return this.state.cursor !== undefined && this.state.revision >= revision;
   }
+}
+
+interface SessionEnd {
+  readonly framesRead: number;
+  /** Whether the log is at fault; otherwise only the cursor is. */
+  readonly failed: boolean;
+  readonly error: unknown;
 }
 
 function needsSnapshot({ code }: AgentError): boolean {

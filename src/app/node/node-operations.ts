@@ -1,6 +1,6 @@
 import { splitListenerId } from '../../domain/dataplane/compile.js';
 import { countEndpoints } from '../../domain/dataplane/endpoints.js';
-import { ZERO_SEQUENCE } from '../../domain/outbox/model.js';
+import { type OutboxRecord, ZERO_SEQUENCE } from '../../domain/outbox/model.js';
 import type { ClusterState } from '../../domain/resource/state.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
@@ -12,6 +12,10 @@ import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { Agent } from '../agent/agent.js';
 
 const EVENT_BATCH = 256;
+/** A view that was not confirmed for so long is stale: several bookmarks, of which one comes every 5 s, are missing. */
+const STALE_MS = 30_000;
+/** A limit of open files that is too low makes thousands of listeners fail for one reason. */
+const MOST_NAMED = 50;
 
 export interface NodeOperationsParts {
   readonly agent: Agent;
@@ -52,7 +56,7 @@ export class NodeOperations implements Operations {
         revision: view.state.revision,
         logId: view.state.cursor?.logId ?? '',
         objects: view.state.size,
-        ageMs: view.ageMs() ?? 0,
+        ageMs: this.#viewAgeMs(),
       },
       dataPlane: {
         ...dataPlane.info(),
@@ -67,15 +71,19 @@ export class NodeOperations implements Operations {
   async *events(follow: boolean, options: CallOptions): AsyncIterable<NodeEvent> {
     const outbox = this.#parts.agent.outbox();
     let after = ZERO_SEQUENCE;
-    while (!options.signal.aborted) {
-      const records = await outbox.read(after, EVENT_BATCH, options);
-      for (const { sequence, time, kind, severity, message, labels } of records) {
-        after = sequence;
-        if (kind === 'event') yield { sequence, time, severity, subject: labels.subject ?? '', message };
+    try {
+      while (!options.signal.aborted) {
+        const records = await outbox.read(after, EVENT_BATCH, options);
+        for (const record of records) {
+          after = record.sequence;
+          if (record.kind === 'event') yield nodeEvent(record);
+        }
+        if (records.length > 0) continue;
+        if (!follow) return;
+        await outbox.changed(after, options);
       }
-      if (records.length > 0) continue;
-      if (!follow) return;
-      await outbox.changed(after, options).catch(() => {});
+    } catch (error) {
+      if (!options.signal.aborted) throw error;
     }
   }
 
@@ -84,21 +92,52 @@ export class NodeOperations implements Operations {
     return { monotonicMs: clock.monotonic(), listeners: dataPlane.stats().map((stats) => trafficOf(stats, view.state)) };
   }
 
-  #problems(): readonly StatusProblem[] {
-    const { agent, listeners, sources } = this.#parts;
-    const failed = [...listeners.failed()].map(([id, { reason, since, remedy }]) => ({
-      subject: `listener ${id}`,
-      reason,
-      since,
-      remedy,
-    }));
-    const unready = agent.readyError();
-    const slow =
-      unready === undefined
-        ? []
-        : [{ subject: 'agent', reason: unready.message, since: undefined, remedy: 'see the subsystems that are not ready' }];
-    return [...slow, ...failed, ...sources.flatMap((source) => source.problems())];
+  /** Of a view that never was current: since the start. */
+  #viewAgeMs(): number {
+    const { view, clock, startedAt } = this.#parts;
+    return view.ageMs() ?? Math.max(0, clock.now() - startedAt);
   }
+
+  #problems(): readonly StatusProblem[] {
+    return [
+      ...this.#notReady(),
+      ...this.#stale(),
+      ...this.#failedListeners(),
+      ...this.#parts.sources.flatMap((source) => source.problems()),
+    ];
+  }
+
+  /** As it is now: what was late at the start and is ready since is well. */
+  #notReady(): readonly StatusProblem[] {
+    return this.#parts.agent.states().flatMap(({ name, phase, since, reason }) => {
+      if (phase === 'ready' || reason === undefined) return [];
+      return [{ subject: `subsystem ${name}`, reason, since, remedy: 'see the log of the daemon for what it waits for' }];
+    });
+  }
+
+  #stale(): readonly StatusProblem[] {
+    const ageMs = this.#viewAgeMs();
+    if (ageMs <= STALE_MS) return [];
+    const reason = 'the log cannot be followed: traffic goes on as of the last known state';
+    const since = this.#parts.clock.now() - ageMs;
+    return [{ subject: 'log', reason, since, remedy: 'see the log of the daemon for why; it is tried again by itself' }];
+  }
+
+  #failedListeners(): readonly StatusProblem[] {
+    const failed = [...this.#parts.listeners.failed()];
+    const named = failed.slice(0, MOST_NAMED).map(([id, { reason, since, remedy }]) => {
+      const { service, port } = splitListenerId(id);
+      return { subject: `service ${service} port ${port}`, reason: `cannot listen: ${reason}`, since, remedy };
+    });
+    const more = failed.length - named.length;
+    if (more === 0) return named;
+    const remedy = 'see `holdfast get services -A` for each';
+    return [...named, { subject: 'dataplane', reason: `${more} more listeners cannot listen`, since: undefined, remedy }];
+  }
+}
+
+function nodeEvent({ sequence, time, severity, message, labels }: OutboxRecord): NodeEvent {
+  return { sequence, time, severity, subject: labels.subject ?? labels.subsystem ?? 'agent', message };
 }
 
 function trafficOf(stats: ListenerStats, state: ClusterState): ListenerTraffic {

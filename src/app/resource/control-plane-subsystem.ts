@@ -18,15 +18,19 @@ export class ControlPlaneSubsystem implements Subsystem {
     this.#range = range;
   }
 
+  /** @throws AgentError `vip.range_changed` */
   async start(signal: AbortSignal): Promise<void> {
-    const head = await this.#log.head({ signal });
-    await this.#view.reached(head.revision, { signal });
-    const changes = planVipRange(this.#view.state, this.#range);
-    if (changes.length === 0) return;
-    const preconditions = [{ key: VIP_RANGE_KEY, revision: ZERO_REVISION }];
-    const result = await this.#log.propose({ changes, preconditions }, { signal });
-    if (result.outcome === 'conflict') return this.start(signal);
-    await this.#view.reached(result.revision, { signal });
+    for (;;) {
+      const head = await this.#log.head({ signal });
+      await this.#view.reached(head.revision, { signal });
+      const changes = planVipRange(this.#view.state, this.#range);
+      if (changes.length === 0) return;
+      const preconditions = [{ key: VIP_RANGE_KEY, revision: ZERO_REVISION }];
+      const result = await this.#log.propose({ changes, preconditions }, { signal });
+      // Another first start was quicker: what it wrote is looked at.
+      if (result.outcome === 'conflict') continue;
+      return this.#view.reached(result.revision, { signal });
+    }
   }
 
   async ready(): Promise<void> {}

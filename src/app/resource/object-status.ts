@@ -29,7 +29,7 @@ export function portStatus(
     case 'listening':
       return { name, port, state: 'listening', listen: formatAddressPort(vip, state.port) };
     case 'failed':
-      return { name, port, state: 'failed', reason: state.reason };
+      return { name, port, state: 'failed', reason: state.reason, remedy: state.remedy };
     case 'pending':
       return { name, port, state: 'pending' };
   }

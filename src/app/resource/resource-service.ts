@@ -1,8 +1,19 @@
+import { healthOfKey } from '../../domain/dataplane/health.js';
 import type { VipRange } from '../../domain/dataplane/vip.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { formatAddressPort, type IpAddress } from '../../domain/kernel/network.js';
-import type { Revision } from '../../domain/log/model.js';
-import { type QualifiedName, qualifiedName, type Resource, type ResourceRef, source } from '../../domain/resource/model.js';
+import { MAX_PROBLEMS } from '../../domain/kernel/schema.js';
+import type { LogKey, Revision } from '../../domain/log/model.js';
+import {
+  keyText,
+  nameOf,
+  type QualifiedName,
+  qualifiedName,
+  type Resource,
+  type ResourceRef,
+  refOf,
+  source,
+} from '../../domain/resource/model.js';
 import {
   type DocumentProblem,
   type PlannedResource,
@@ -30,14 +41,21 @@ import type {
 } from '../../ports/driving/resources.js';
 import type { OrderedLog } from '../../ports/log/ordered-log.js';
 import type { StateView } from '../../ports/log/state-view.js';
+import { withinBudget } from '../agent/budget.js';
+import { ChangeQueue } from './change-queue.js';
 import { objectOf, portStatus } from './object-status.js';
+import { type Answer, RecentAnswers } from './recent-answers.js';
 
 /** A file of ten thousand services is 20,000 documents with their Endpoints. */
 const MAX_DOCUMENTS = 20_000;
 /** Others may write between our look and our proposal; more than this is a fight that the caller should see. */
 const MAX_ATTEMPTS = 10;
+/** A view that is further behind does not become current by waiting: the caller is told instead (engine.md E10). */
+const CURRENT_MS = 5_000;
 /** An apply that is durable is not held back by a node that is slow to follow. */
 const SETTLE_MS = 5_000;
+/** A new service is shown with the port that it got, if the data plane takes no longer than this. */
+const WATCH_SETTLE_MS = 1_000;
 /** A watcher that lets more than this wait is ended, so that it cannot hold the daemon's memory. */
 const MAX_WAITING_CHANGES = 50_000;
 
@@ -58,6 +76,7 @@ export class ResourceService implements Resources {
   readonly #vipRange: VipRange;
   /** One proposal of ours at a time is planned: the next sees what it did. */
   #turn: Promise<unknown> = Promise.resolve();
+  readonly #answers = new RecentAnswers();
 
   constructor({ log, view, listeners, clock, vipRange }: ResourceServiceParts) {
     this.#log = log;
@@ -68,15 +87,24 @@ export class ResourceService implements Resources {
   }
 
   async apply(call: ApplyCall, options: CallOptions): Promise<ApplyOutcome> {
+    if (call.prune && call.source === '') throw new AgentError('resource.invalid', { problem: 'prune needs a source' });
     const decoded = decode(call.documents);
     if ('problems' in decoded) return { outcome: 'invalid', problems: decoded.problems };
-    const request = { resources: decoded.resources, source: source(call.source), prune: call.prune };
-    const plan = (now: number) => planApply(request, { ...this.#context(), now });
-    const { planned, revision } = await this.#propose(call, plan, options);
-    if ('problems' in planned) {
-      return { outcome: 'invalid', problems: planned.problems.map((problem) => locate(problem, call.documents)) };
+    const { resources } = decoded;
+    const request = { resources, source: source(call.source), prune: call.prune };
+    const answer = await this.#propose(
+      call,
+      {
+        plan: (now) => planApply(request, { ...this.#context(), now }),
+        repeated: () => resources.map((resource) => this.#present(resource)),
+      },
+      options,
+    );
+    if ('problems' in answer) {
+      return { outcome: 'invalid', problems: answer.problems.map((problem) => locate(problem, call.documents)) };
     }
-    return { outcome: 'applied', revision, resources: planned.resources.map((resource) => this.#applied(resource, call.dryRun)) };
+    const { revision, resources: planned } = answer;
+    return { outcome: 'applied', revision, resources: planned.map((resource) => this.#applied(resource, call.dryRun)) };
   }
 
   async delete(call: DeleteCall, options: CallOptions) {
@@ -84,93 +112,122 @@ export class ResourceService implements Resources {
       const refs = call.ignoreNotFound ? call.refs.filter((ref) => this.#view.state.get(ref) !== undefined) : call.refs;
       return planDelete(refs, { ...this.#context(), now });
     };
-    const { planned, revision } = await this.#propose(call, plan, options);
-    return { revision, deleted: planned.resources.map(({ ref }) => ref) };
+    const { revision, resources } = await this.#propose<never>(call, { plan, repeated: () => call.refs.map(deleted) }, options);
+    return { revision, deleted: resources.map(({ ref }) => ref) };
   }
 
   async get(selector: ResourceSelector, options: CallOptions) {
-    const { revision } = await this.#log.head(options);
-    await this.#view.reached(revision, options);
     const matches = matcher(selector);
-    return {
-      revision: this.#view.state.revision,
-      objects: [...this.#candidates(selector)]
-        .filter((held) => matches(held))
-        .map((held) => this.#object(held))
-        .sort((a, b) => compareRefs(refOfObject(a), refOfObject(b))),
-    };
+    await this.#current(options);
+    return this.#select(selector, matches);
   }
 
   async *watch(selector: ResourceSelector, options: CallOptions): AsyncIterable<ObjectChange> {
     const matches = matcher(selector);
-    const waiting: ObjectChange[] = [];
-    let wake: () => void = () => {};
-    const stop = this.#view.onChange((touched) => {
-      if (waiting.length <= MAX_WAITING_CHANGES) waiting.push(...this.#changes(touched, matches));
-      wake();
-    });
-    const onAbort = () => wake();
-    options.signal.addEventListener('abort', onAbort);
+    const queue = new ChangeQueue<HeldChange>(MAX_WAITING_CHANGES);
+    let unsubscribe = () => {};
     try {
-      const { revision, objects } = await this.get(selector, options);
-      // Changes up to the snapshot's revision are in the snapshot.
+      await this.#current(options);
+      // In the same turn: what is not in the snapshot is in the queue, and nothing is in both.
+      const { revision, objects } = this.#select(selector, matches);
+      unsubscribe = this.#view.onChange((touched) => queue.push(this.#changes(touched, matches)));
       for (const object of objects) yield { revision, type: 'added', object };
       while (!options.signal.aborted) {
-        if (waiting.length > MAX_WAITING_CHANGES) throw new AgentError('log.slow', { problem: 'the watcher does not read' });
-        for (const change of waiting.splice(0)) if (change.revision > revision) yield change;
-        if (waiting.length === 0 && !options.signal.aborted) {
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-        }
+        const changes = await queue.take(options);
+        await this.#settled(changes.at(-1)?.revision ?? revision, WATCH_SETTLE_MS, options);
+        for (const { held, ...change } of changes) yield { ...change, object: this.#object(held) };
       }
+    } catch (error) {
+      if (!options.signal.aborted) throw error;
     } finally {
-      stop();
-      options.signal.removeEventListener('abort', onAbort);
+      unsubscribe();
     }
   }
 
-  /** Plans on the newest state and proposes, again when somebody else was quicker. */
-  async #propose<Planned extends ResourcePlan | { readonly problems: readonly DocumentProblem[] }>(
-    { dryRun, requestId }: { readonly dryRun: boolean; readonly requestId?: string | undefined },
-    plan: (now: number) => Planned,
+  async #propose<Problems extends { readonly problems: readonly DocumentProblem[] }>(
+    call: ProposeCall,
+    steps: ProposeSteps<Problems>,
     options: CallOptions,
-  ): Promise<{ readonly planned: Planned; readonly revision: Revision }> {
-    return this.#inTurn(async () => {
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const head = await this.#log.head(options);
-        await this.#view.reached(head.revision, options);
-        const planned = plan(Math.max(this.#clock.now(), this.#view.state.time));
-        if ('problems' in planned || dryRun || planned.changes.length === 0) return { planned, revision: head.revision };
-        const { changes, preconditions } = planned;
-        const proposal = { changes, preconditions, ...(requestId === undefined ? {} : { requestId }) };
-        const result = await this.#log.propose(proposal, options);
-        if (result.outcome === 'conflict') continue;
-        await this.#settled(result.revision, options);
-        return { planned, revision: result.revision };
-      }
-      throw new AgentError('resource.conflict', { problem: `others changed the same resources ${MAX_ATTEMPTS} times meanwhile` });
-    }, options);
+  ): Promise<Answer | Problems> {
+    const answer = await this.#inTurn(() => this.#proposeInTurn(call, steps, options), options);
+    // Out of turn: who proposes next does not wait for the data plane.
+    if (!('problems' in answer) && !call.dryRun) await this.#settled(answer.revision, SETTLE_MS, options);
+    return answer;
   }
 
-  async #settled(revision: Revision, { signal }: CallOptions): Promise<void> {
-    await this.#view.reached(revision, { signal });
+  /** Plans on the newest state and proposes, again when somebody else was quicker. */
+  async #proposeInTurn<Problems extends { readonly problems: readonly DocumentProblem[] }>(
+    { dryRun, requestId }: ProposeCall,
+    { plan, repeated }: ProposeSteps<Problems>,
+    options: CallOptions,
+  ): Promise<Answer | Problems> {
+    const first = requestId === undefined || dryRun ? undefined : await this.#answered(requestId, repeated, options);
+    if (first !== undefined) return first;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const revision = await this.#current(options);
+      const planned = plan(Math.max(this.#clock.now(), this.#view.state.time));
+      if ('problems' in planned) return planned;
+      const { changes, preconditions, resources } = planned;
+      if (dryRun || changes.length === 0) return { revision, resources };
+      const proposal = { changes, preconditions, ...(requestId === undefined ? {} : { requestId }) };
+      const result = await this.#log.propose(proposal, options);
+      if (result.outcome === 'conflict') continue;
+      const answer = { revision: result.revision, resources };
+      if (requestId !== undefined) this.#answers.remember(requestId, answer);
+      return answer;
+    }
+    throw new AgentError('resource.conflict', { problem: `others changed the same resources ${MAX_ATTEMPTS} times meanwhile` });
+  }
+
+  /** The log knows every retained request; what it came to in words is remembered for the newest ones only. */
+  async #answered(requestId: string, repeated: ProposeSteps<never>['repeated'], options: CallOptions) {
+    const result = await this.#log.propose({ changes: [], preconditions: [], requestId }, options);
+    if (result.outcome !== 'committed') return undefined;
+    const answer = this.#answers.get(requestId);
+    if (answer !== undefined) return answer;
+    await this.#current(options);
+    return { revision: result.revision, resources: repeated() };
+  }
+
+  /** Resolves when the view holds every proposal that had resolved when this was called. */
+  async #current(options: CallOptions): Promise<Revision> {
+    const { revision } = await this.#log.head(options);
+    const reach = (signal: AbortSignal) => this.#view.reached(revision, { signal });
+    await withinBudget(this.#clock, CURRENT_MS, `following the log to revision ${revision}`, reach, options.signal);
+    return revision;
+  }
+
+  /** Waits for the view and the data plane, at most `ms`; rejects on abort only. */
+  async #settled(revision: Revision, ms: number, { signal }: CallOptions): Promise<void> {
+    signal.throwIfAborted();
+    // By hand: a watcher's signal lives for weeks, and AbortSignal.any would leave something on it each time.
     const enough = new AbortController();
-    const bounded = { signal: AbortSignal.any([signal, enough.signal]) };
-    const timer = this.#clock.sleep(SETTLE_MS, bounded).then(() => enough.abort());
-    timer.catch(() => {});
-    await this.#listeners.settled(revision, bounded).catch(() => {});
-    enough.abort();
+    const stop = () => enough.abort();
+    signal.addEventListener('abort', stop, { once: true });
+    this.#clock.sleep(ms, { signal: enough.signal }).then(stop, () => {});
+    try {
+      await this.#view.reached(revision, { signal: enough.signal });
+      await this.#listeners.settled(revision, { signal: enough.signal });
+    } catch (error) {
+      if (!enough.signal.aborted) throw error;
+    } finally {
+      stop();
+      signal.removeEventListener('abort', stop);
+    }
+    signal.throwIfAborted();
   }
 
+  /** On abort it rejects at once; who stands behind it still waits for those before it. */
   async #inTurn<T>(work: () => Promise<T>, { signal }: CallOptions): Promise<T> {
     const before = this.#turn;
-    const mine = before.then(() => {
-      signal.throwIfAborted();
-      return work();
-    });
-    this.#turn = mine.catch(() => {});
-    return mine;
+    const { promise: done, resolve: finish } = Promise.withResolvers<void>();
+    this.#turn = before.then(() => done);
+    try {
+      await orAbort(before, signal);
+      return await work();
+    } finally {
+      finish();
+    }
   }
 
   #context() {
@@ -183,19 +240,42 @@ export class ResourceService implements Resources {
     return held === undefined ? [] : [held];
   }
 
+  #select(selector: ResourceSelector, matches: (held: Held) => boolean) {
+    const objects = [...this.#candidates(selector)]
+      .filter((held) => matches(held))
+      .map((held) => this.#object(held))
+      .sort((a, b) => compareRefs(refOfObject(a), refOfObject(b)));
+    return { revision: this.#view.state.revision, objects };
+  }
+
   #object(held: Held): ResourceObject {
     return objectOf(held, this.#view.state, this.#listeners);
   }
 
-  #changes({ changes }: Touched, matches: (held: Held) => boolean): readonly ObjectChange[] {
+  #changes({ changes, health }: Touched, matches: (held: Held) => boolean): readonly HeldChange[] {
     const { revision } = this.#view.state;
-    return changes.flatMap(({ before, after }): ObjectChange[] => {
+    const applied = changes.flatMap(({ before, after }): HeldChange[] => {
       const was = before !== undefined && matches(before);
-      if (after !== undefined && matches(after)) {
-        return [{ revision, type: was ? 'modified' : 'added', object: this.#object(after) }];
-      }
-      return was ? [{ revision, type: 'deleted', object: this.#object(before) }] : [];
+      if (after !== undefined && matches(after)) return [{ revision, type: was ? 'modified' : 'added', held: after }];
+      return was ? [{ revision, type: 'deleted', held: before }] : [];
     });
+    const seen = new Set(applied.map(({ held }) => keyText(refOf(held.resource))));
+    const checked = this.#services(health).filter((held) => matches(held) && !seen.has(keyText(refOf(held.resource))));
+    return [...applied, ...checked.map((held): HeldChange => ({ revision, type: 'modified', held }))];
+  }
+
+  /** Whose endpoints were found to be otherwise: their status differs, though nobody applied anything. */
+  #services(health: ReadonlySet<LogKey>): readonly Held[] {
+    const names = new Set([...health].flatMap((key) => healthOfKey(key)?.service ?? []));
+    return [...names].flatMap((name) => this.#view.state.service(name) ?? []);
+  }
+
+  /** A resource of a request that was carried out before, as it is now. */
+  #present(resource: Resource): PlannedResource {
+    const ref = refOf(resource);
+    const held = this.#view.state.get(ref)?.resource;
+    const vip = held?.kind === 'Service' ? this.#view.state.vips.ofService(nameOf(held)) : undefined;
+    return { ref, action: 'unchanged', before: held, after: held, vip };
   }
 
   #applied({ ref, action, before, after, vip }: PlannedResource, dryRun: boolean): AppliedResource {
@@ -221,6 +301,23 @@ export class ResourceService implements Resources {
   }
 }
 
+interface ProposeCall {
+  readonly dryRun: boolean;
+  readonly requestId?: string | undefined;
+}
+
+interface ProposeSteps<Problems> {
+  /** On the view as it is; `now` is log time. */
+  readonly plan: (now: number) => ResourcePlan | Problems;
+  /** What to say of a request that was carried out before. */
+  readonly repeated: () => readonly PlannedResource[];
+}
+
+/** A change that waits for its reader; it is rendered when it is read. */
+interface HeldChange extends Omit<ObjectChange, 'object'> {
+  readonly held: Held;
+}
+
 function decode(documents: readonly ManifestDocument[]) {
   if (documents.length > MAX_DOCUMENTS) {
     const message = `expected at most ${MAX_DOCUMENTS} documents, found ${documents.length}`;
@@ -232,8 +329,9 @@ function decode(documents: readonly ManifestDocument[]) {
     const decoded = decodeResource(value);
     if ('resource' in decoded) resources.push(decoded.resource);
     else problems.push(...decoded.problems.map((problem) => ({ file, document: number, ...problem })));
+    if (problems.length >= MAX_PROBLEMS) break;
   }
-  return problems.length > 0 ? { problems } : { resources };
+  return problems.length > 0 ? { problems: problems.slice(0, MAX_PROBLEMS) } : { resources };
 }
 
 function locate(
@@ -251,6 +349,19 @@ function matcher({ kind, namespace, name, labels }: ResourceSelector): (held: He
     (namespace === undefined || namespace === metadata.namespace) &&
     (name === undefined || name === metadata.name) &&
     labelled(metadata.labels);
+}
+
+function deleted(ref: ResourceRef): PlannedResource {
+  return { ref, action: 'deleted', before: undefined, after: undefined, vip: undefined };
+}
+
+function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
 }
 
 function refOfObject({ kind, metadata: { namespace, name } }: ResourceObject): ResourceRef {

@@ -48,7 +48,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   nodeName: { path: 'nodeName', text: 'text', applies: 'minting', help: 'name of this node when it has no identity yet' },
   logLevel: { path: 'logLevel', text: 'text', applies: 'live', help: `least level to log: ${logLevels.join(', ')}` },
   labels: { path: 'labels', text: 'pairs', applies: 'minting', help: 'labels of this node when it has no identity yet, a=b,c=d' },
-  readyTimeoutMs: { path: 'readyTimeout', text: 'text', applies: 'live', help: 'how long a start waits for readiness' },
+  readyTimeoutMs: { path: 'readyTimeout', text: 'text', applies: 'restart', help: 'how long a start waits for readiness' },
   outboxCapacity: { path: 'outbox.capacity', text: 'number', applies: 'restart', help: 'records that the outbox holds' },
   vipRange: { path: 'vip.range', text: 'text', applies: 'restart', help: 'IPv4 network of the service addresses' },
   metricsListen: { path: 'metrics.listen', text: 'text', applies: 'restart', help: 'address:port of the metrics, or off' },

@@ -1,5 +1,3 @@
-import type { L4Listener, ListenerId } from './model.js';
-
 /** A port that an unprivileged user may listen on, easy to guess from the service's: 80 becomes 8080. */
 const DEV_OFFSET = 8_000;
 /** Asks the kernel for a free one. */
@@ -15,12 +13,4 @@ export function listenPortCandidates(port: number, remembered: number | undefine
   const guessable = port + DEV_OFFSET <= MAX_PORT ? [port + DEV_OFFSET] : [];
   const wanted = remembered === undefined ? [] : [remembered];
   return [...new Set([...wanted, port, ...guessable, ANY_PORT])];
-}
-
-/** Ports that differ from the service's own, by listener: what is worth remembering. */
-export function movedPorts(
-  bound: ReadonlyMap<ListenerId, number>,
-  table: ReadonlyMap<ListenerId, L4Listener>,
-): ReadonlyMap<ListenerId, number> {
-  return new Map([...bound].filter(([id, port]) => table.get(id)?.port !== port));
 }

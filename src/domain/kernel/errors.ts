@@ -38,6 +38,12 @@ export const errorCodes = {
     remedy: 'stop the daemon that uses this data directory, or name another with --data-dir',
   },
   'admin.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the daemon' },
+  'admin.not_served': {
+    kind: 'internal',
+    retry: false,
+    remedy: 'give the data directory to the user that runs the daemon, and let nothing else stand in its `admin` folder',
+  },
+  'admin.too_large': { kind: 'exhausted', retry: false, remedy: 'split the manifests: one call takes 64 MiB' },
   'admin.unreachable': {
     kind: 'unavailable',
     retry: true,

@@ -21,7 +21,9 @@ export interface PortStatus {
   readonly state: string;
   /** What it is bound to; absent while it is not. */
   readonly listen?: string;
+  /** Why it failed, and what to do. */
   readonly reason?: string;
+  readonly remedy?: string;
 }
 
 export interface EndpointStatus {

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -37,7 +38,8 @@ export class Daemon {
 
   /** Resolves when it says that it is ready. */
   async start(): Promise<void> {
-    const args = ['dev', '--data-dir', this.dataDir, '--metrics-listen', 'off', '--log-level', 'warn', ...this.#flags];
+    const range = ['--vip-range', vipRangeOf(this.dataDir)];
+    const args = ['dev', '--data-dir', this.dataDir, '--metrics-listen', 'off', '--log-level', 'warn', ...range, ...this.#flags];
     const child = spawn(holdfast, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...this.#env } });
     this.#child = child;
     this.stderr = '';
@@ -84,6 +86,12 @@ export class Daemon {
     if (code !== 0) throw new Error(`apply ended with ${code}: ${stderr}`);
     return JSON.parse(stdout);
   }
+}
+
+/** A range of its own for each data directory, as daemons beside each other would move each other's ports. */
+function vipRangeOf(dataDir: string): string {
+  const [first = 0, second = 0] = createHash('sha256').update(dataDir).digest();
+  return `127.${1 + (first % 126)}.${second & 0xc0}.0/18`;
 }
 
 export async function runCli(args: readonly string[], input?: string): Promise<CliResult> {

@@ -1,0 +1,72 @@
+import { stringify } from 'yaml';
+import type { EndpointStatus, ResourceObject, ServiceStatus } from '../../domain/resource/render.js';
+import type { ServiceTraffic } from '../generated/holdfast/admin/v1/admin.js';
+import { table } from './output.js';
+
+/** Everything about one resource, for people: manifest, address, what stands in the way of traffic, ports, endpoints. */
+export function describeObject(object: ResourceObject, services: readonly ServiceTraffic[]): string {
+  const { status, ...manifest } = object;
+  if (object.kind !== 'Service') return stringify(manifest);
+  if (status === undefined) return `${stringify(manifest)}\nNO TRAFFIC: the service has no address yet\n`;
+  const { namespace, name } = object.metadata;
+  const mine = services.filter((service) => service.namespace === namespace && service.service === name);
+  return [
+    `${stringify(manifest)}address: ${status.vip}\n`,
+    ...obstacles(name, status).map((obstacle) => `\nNO TRAFFIC: ${obstacle}\n`),
+    '\n',
+    portTable(status),
+    ...(status.endpoints.length === 0 ? [] : ['\n', endpointTable(status, mine)]),
+  ].join('');
+}
+
+/** Why no connection can come to an endpoint, by port where only some are concerned, and what to do. */
+function obstacles(service: string, { ports, endpoints }: ServiceStatus): readonly string[] {
+  const failed = ports.flatMap(({ name, port, state, reason = 'unknown', remedy }) => {
+    if (state === 'failed')
+      return [`port ${name} (${port}) does not listen: ${reason}${remedy === undefined ? '' : `; ${remedy}`}`];
+    return state === 'pending' ? [`port ${name} (${port}) does not listen yet`] : [];
+  });
+  if (endpoints.length === 0) {
+    const remedy = `add spec.endpoints, or an Endpoints object with spec.service: ${service}`;
+    return [...failed, `the service has no endpoints, so that connections are refused; ${remedy}`];
+  }
+  if (endpoints.some(isUsable)) return failed;
+  const which = endpoints.length === 1 ? 'its only endpoint is not' : `none of its ${endpoints.length} endpoints is`;
+  const remedy = endpoints.some(({ health }) => health?.state === 'unhealthy')
+    ? `mend what the checks have found; holdfast explain service ${service}`
+    : 'see the Endpoints objects that publish them';
+  return [...failed, `${which} ready, so that connections are refused; ${remedy}`];
+}
+
+function portTable({ ports }: ServiceStatus): string {
+  const rows = ports.map((port) => [port.name, String(port.port), port.state, port.listen ?? '-']);
+  return table(['PORT', 'NUMBER', 'STATE', 'LISTENS ON'], rows);
+}
+
+function endpointTable({ endpoints }: ServiceStatus, services: readonly ServiceTraffic[]): string {
+  const rows = endpoints.map((endpoint) => [
+    endpoint.address,
+    endpoint.source,
+    String(endpoint.weight),
+    readiness(endpoint),
+    ...traffic(endpoint.address.split(' '), services),
+  ]);
+  return table(['ENDPOINT', 'FROM', 'WEIGHT', 'READY', 'ACTIVE', 'TOTAL'], rows);
+}
+
+export function isUsable({ ready, health }: EndpointStatus): boolean {
+  return ready && health?.state !== 'unhealthy';
+}
+
+/** `yes`, `no`, or `no: connection refused` for what a check has found. */
+function readiness(endpoint: EndpointStatus): string {
+  if (isUsable(endpoint)) return 'yes';
+  return endpoint.health?.state === 'unhealthy' ? `no: ${endpoint.health.reason ?? 'unhealthy'}` : 'no';
+}
+
+function traffic(addresses: readonly string[], services: readonly ServiceTraffic[]): readonly [string, string] {
+  const endpoints = services.flatMap((service) => service.endpoints).filter(({ address }) => addresses.includes(address));
+  const sum = (pick: (endpoint: (typeof endpoints)[number]) => bigint) =>
+    String(endpoints.reduce((total, one) => total + pick(one), 0n));
+  return [sum(({ active }) => active), sum(({ total }) => total)];
+}

@@ -1,0 +1,157 @@
+import { describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import type { ListenerTraffic } from '../../../src/ports/driving/operations.js';
+import { cliRig } from '../../support/cli-rig.js';
+import { endpoint } from '../../support/listeners.js';
+
+/** Three minutes after the fake node started. */
+function atNoon(): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 31, 12, 3) });
+}
+
+function stats(id: string, count: number): ListenerTraffic {
+  const counters = {
+    completed: count,
+    failed: 1,
+    refused: 2,
+    reset: 0,
+    drained: 0,
+    bytesIn: 2_048 * count,
+    bytesOut: 0,
+    dialFailures: 0,
+    limited: 0,
+    evicted: 0,
+    dropped: 0,
+    protocol: 'tcp' as const,
+    declaredEndpoints: 1,
+  };
+  const endpoints = [{ ...endpoint(18_081), active: 0, total: count, draining: true, ejected: false }];
+  return { id: id as ListenerTraffic['id'], active: 0, ...counters, endpoints };
+}
+
+describe('status', () => {
+  test('of a node that is well', async () => {
+    atNoon();
+    const { cli } = await cliRig();
+    expect(await cli(['status'])).toEqual({
+      code: 0,
+      err: '',
+      out: [
+        'NODE        n1',
+        'state       ready',
+        'mode        dev',
+        'version     1.2.3',
+        'up          3m',
+        'data        /data',
+        'log         revision 7, 3 objects, current 1s ago',
+        'data plane  2 threads, 3 of 100 listeners, 5 of 4096 connections',
+        'metrics     http://127.0.0.1:9193/metrics',
+        '',
+        'SUBSYSTEM  STATE  SINCE  REASON',
+        'dataplane  ready  3m',
+        '',
+      ].join('\n'),
+    });
+    vi.useRealTimers();
+  });
+
+  test('of one that is degraded: what, since when, what to do; code 4 in every format', async () => {
+    atNoon();
+    const { cli, operations } = await cliRig();
+    const problem = { subject: 'log', reason: 'stale', since: Date.UTC(2026, 0, 31, 12, 1), remedy: 'see the log' };
+    operations.current = {
+      ...operations.current,
+      ready: false,
+      metricsListen: '',
+      problems: [problem, { ...problem, since: undefined }],
+    };
+    const { code, out } = await cli(['status']);
+    expect(code).toBe(4);
+    expect(out.split('\n')).toEqual(expect.arrayContaining(['state       degraded', 'metrics     off']));
+    expect(out.slice(out.indexOf('PROBLEM'))).toBe(
+      [
+        'PROBLEM  REASON  SINCE  WHAT TO DO',
+        'log      stale   2m     see the log',
+        'log      stale   -      see the log',
+        '',
+      ].join('\n'),
+    );
+    vi.useRealTimers();
+    const json = await cli(['status', '-o', 'json']);
+    expect([json.code, JSON.parse(json.out)]).toMatchObject([
+      4,
+      { nodeId: 'n1', log: { revision: 7 }, problems: [{ subject: 'log' }, {}] },
+    ]);
+    expect(parse((await cli(['status', '-o', 'yaml'])).out)).toEqual(JSON.parse(json.out));
+  });
+
+  test('of one that is not ready yet', async () => {
+    const { cli, operations } = await cliRig();
+    operations.current = { ...operations.current, ready: false };
+    expect(await cli(['status'])).toMatchObject({ code: 0, out: expect.stringContaining('state       starting\n') });
+  });
+});
+
+describe('events', () => {
+  const line = '2026-01-31T12:00:00.000Z  info  service a  drained\n';
+
+  test('those that are kept', async () => {
+    const { cli, operations } = await cliRig();
+    operations.tell({ subject: 'service a', message: 'drained' });
+    expect(await cli(['events'])).toEqual({ code: 0, out: line, err: '' });
+    const event = { sequence: 1, severity: 'info', subject: 'service a', message: 'drained', time: '2026-01-31T12:00:00.000Z' };
+    expect(JSON.parse((await cli(['events', '-o', 'json'])).out)).toEqual(event);
+    expect(parse((await cli(['events', '-o', 'yaml'])).out.slice(4))).toEqual(event);
+  });
+
+  test('and new ones until interrupted, which is no failure', async () => {
+    const { cli, operations } = await cliRig();
+    operations.tell({ subject: 'service a', message: 'drained' });
+    const abort = new AbortController();
+    const onOut = (out: string) => {
+      if (out === line) operations.tell({ subject: 'service b', message: 'new' });
+      else abort.abort();
+    };
+    const ran = await cli(['events', '-w'], { signal: abort.signal, onOut });
+    expect(ran).toEqual({ code: 0, out: `${line}2026-01-31T12:00:00.000Z  info  service b  new\n`, err: '' });
+  });
+});
+
+describe('top', () => {
+  test('rates between two samples, the busiest first; what began anew counts from nothing', async () => {
+    const { cli, operations } = await cliRig();
+    operations.listeners = [stats('default/idle/http', 5), stats('default/anew/http', 100), stats('default/busy/http', 0)];
+    const running = cli(['top']);
+    setTimeout(() => {
+      operations.listeners = [stats('default/idle/http', 5), stats('default/anew/http', 1), stats('default/busy/http', 10)];
+    }, 300);
+    expect(await running).toEqual({
+      code: 0,
+      err: '',
+      out: [
+        'NAMESPACE  SERVICE  PORT  ACTIVE  NEW/s  IN/s      OUT/s  TOTAL  FAILED  SPREAD',
+        'default    busy     http  0       10.0   20.0 KiB  0 B    13     3       127.0.0.1:18081=10 (draining)',
+        'default    idle     http  0       0.0    0 B       0 B    8      3       127.0.0.1:18081=5 (draining)',
+        'default    anew     http  0       0.0    0 B       0 B    4      3       127.0.0.1:18081=1 (draining)',
+        '',
+      ].join('\n'),
+    });
+  });
+
+  test('on a terminal again and again until interrupted', async () => {
+    const { cli } = await cliRig();
+    const abort = new AbortController();
+    const onOut = (out: string) => {
+      if (out.split('NAMESPACE').length === 3) abort.abort();
+    };
+    const ran = await cli(['top'], { interactive: true, signal: abort.signal, onOut });
+    expect(ran).toMatchObject({ code: 0, err: '' });
+  });
+
+  test('as data', async () => {
+    const { cli, operations } = await cliRig();
+    operations.listeners = [stats('default/a/http', 5), stats('prod/b/http', 5)];
+    const { out } = await cli(['top', '-o', 'json', '-n', 'prod']);
+    expect(JSON.parse(out).services).toMatchObject([{ namespace: 'prod', service: 'b', completed: 5, newPerSecond: 0 }]);
+  });
+});

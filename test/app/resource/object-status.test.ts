@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { applyCall, endpointsDocument, options, resourceRig, serviceDocument } from '../../support/resource-rig.js';
+
+test('a service shows its address, how its ports stand and where its endpoints come from', async () => {
+  const { resources, listeners } = await resourceRig();
+  listeners.set('default/hello/http', { state: 'listening', port: 8080 });
+  listeners.set('default/hello/constructor', { state: 'failed', reason: 'bind: in use', remedy: 'free it', since: 1 });
+  const ports = [
+    { name: 'http', port: 80 },
+    { name: 'constructor', port: 81, targetPort: 9_000 },
+    { name: 'late', port: 82, targetPort: 9_000 },
+  ];
+  const inline = [{ address: '127.0.0.1' }, { name: 'own', address: '::1', weight: 3, ports: { late: 7 } }];
+  const published = endpointsDocument('pub', 'hello', [{ name: 'p', address: '127.0.0.3', ready: false }]);
+  await resources.apply(applyCall([serviceDocument('hello', { ports, endpoints: inline }), published]), options);
+  const { objects } = await resources.get({ kind: 'Service' }, options);
+  expect(objects[0]?.status).toEqual({
+    vip: '10.192.0.2',
+    ports: [
+      { name: 'http', port: 80, state: 'listening', listen: '10.192.0.2:8080' },
+      { name: 'constructor', port: 81, state: 'failed', reason: 'bind: in use', remedy: 'free it' },
+      { name: 'late', port: 82, state: 'pending' },
+    ],
+    endpoints: [
+      { name: 'ep-127-0-0-1', address: '127.0.0.1:80 127.0.0.1:9000', source: 'inline', weight: 1, ready: true },
+      { name: 'own', address: '[::1]:80 [::1]:9000 [::1]:7', source: 'inline', weight: 3, ready: true },
+      { name: 'p', address: '127.0.0.3:80 127.0.0.3:9000', source: 'endpoints/pub', weight: 1, ready: false },
+    ],
+  });
+});
+
+test("an endpoint's own port counts for services with one port", async () => {
+  const { resources } = await resourceRig();
+  const endpoints = [{ address: '127.0.0.1', port: 18_081 }];
+  await resources.apply(applyCall([serviceDocument('hello', { endpoints })]), options);
+  const { objects } = await resources.get({}, options);
+  expect(objects[0]?.status?.endpoints[0]?.address).toBe('127.0.0.1:18081');
+});
