@@ -10,6 +10,9 @@ namespace holdfast::binding {
 
 /// Each throws a TypeError that names the argument and what it must be.
 double integer_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name, double least, double most);
+Napi::Object object_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
+/// `otherwise` when it is undefined.
+double integer_property(const Napi::Object& object, const char* name, double least, double most, double otherwise);
 std::string string_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
 Napi::Function function_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
 /// Valid until control returns to JavaScript.

@@ -11,7 +11,9 @@ namespace {
 constexpr std::size_t kEventQueue = 1024;
 constexpr double kMostThreads = 64;
 /// A day: a longer wait is a mistake.
-constexpr double kLongestGraceMs = 86'400'000;
+constexpr double kLongestMs = 86'400'000;
+/// A worker that polls for longer takes its core from others for no gain.
+constexpr double kLongestPollUs = 1'000;
 
 /// Calls a function on the JavaScript thread once, from any thread; keeps the process alive until then.
 class OneCall {
@@ -30,6 +32,20 @@ class OneCall {
   Napi::ThreadSafeFunction function_;
 };
 
+proxy::Settings settings_argument(const Napi::CallbackInfo& info, std::size_t index) {
+  const Napi::Object given = object_argument(info, index, "settings");
+  const proxy::Settings defaults;
+  const auto integer = [&given](const char* name, double most, double otherwise) { return integer_property(given, name, 0, most, otherwise); };
+  proxy::Settings settings;
+  settings.threads = static_cast<std::size_t>(integer("threads", kMostThreads, 0));
+  settings.max_connections = static_cast<std::uint64_t>(integer("maxConnections", 4294967295.0, 0));
+  settings.busy_poll = std::chrono::microseconds(static_cast<std::int64_t>(integer("busyPollUs", kLongestPollUs, 0)));
+  settings.ejection_failures = static_cast<std::uint32_t>(integer("ejectionFailures", 1'000'000, defaults.ejection_failures));
+  settings.ejection_return = std::chrono::milliseconds(
+      static_cast<std::int64_t>(integer("ejectionReturnMs", kLongestMs, static_cast<double>(defaults.ejection_return.count()))));
+  return settings;
+}
+
 }  // namespace
 
 Napi::Function ProxyObject::define(Napi::Env env) {
@@ -40,12 +56,12 @@ Napi::Function ProxyObject::define(Napi::Env env) {
 
 ProxyObject::ProxyObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   const Napi::Env env = info.Env();
-  const auto threads = integer_argument(info, 0, "threads", 0, kMostThreads);
+  const proxy::Settings settings = settings_argument(info, 0);
   const Napi::Function on_event = function_argument(info, 1, "onEvent");
   events_ = Napi::ThreadSafeFunction::New(env, on_event, "holdfast events", kEventQueue, 1);
   events_.Unref(env);
   try {
-    proxy_ = std::make_unique<proxy::Proxy>(static_cast<std::size_t>(threads), [this](proxy::Event event) { emit(std::move(event)); });
+    proxy_ = std::make_unique<proxy::Proxy>(settings, [this](proxy::Event event) { emit(std::move(event)); });
   } catch (const std::exception& error) {
     events_.Release();
     throw Napi::Error::New(env, error.what());
@@ -97,7 +113,7 @@ Napi::Value ProxyObject::apply(const Napi::CallbackInfo& info) {
 
 Napi::Value ProxyObject::stats(const Napi::CallbackInfo& info) {
   if (!proxy_) return stats_value(info.Env(), {});
-  if (info.Length() == 0) return stats_value(info.Env(), proxy_->table().stats());
+  if (info.Length() == 0) return stats_value(info.Env(), proxy_->table().changed_stats());
   const auto id = static_cast<proxy::ListenerId>(integer_argument(info, 0, "id", 0, 4294967295.0));
   const auto one = proxy_->table().stats(id);
   return stats_value(info.Env(), one ? std::vector{*one} : std::vector<proxy::ListenerStats>{});
@@ -109,13 +125,15 @@ Napi::Value ProxyObject::info(const Napi::CallbackInfo& info) {
   value.Set("threads", static_cast<double>(facts.threads));
   value.Set("listenerBudget", static_cast<double>(facts.listener_budget));
   value.Set("listeners", static_cast<double>(facts.listeners));
+  value.Set("connections", static_cast<double>(facts.connections));
+  value.Set("connectionLimit", static_cast<double>(facts.connection_limit));
   value.Set("droppedEvents", static_cast<double>(dropped_.load(std::memory_order_relaxed)));
   return value;
 }
 
 Napi::Value ProxyObject::stop(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const std::chrono::milliseconds grace(static_cast<std::int64_t>(integer_argument(info, 0, "graceMs", 0, kLongestGraceMs)));
+  const std::chrono::milliseconds grace(static_cast<std::int64_t>(integer_argument(info, 0, "graceMs", 0, kLongestMs)));
   const auto deferred = Napi::Promise::Deferred::New(env);
   if (stopped_ || !proxy_) {
     deferred.Resolve(env.Undefined());

@@ -10,7 +10,7 @@
 
 namespace holdfast::binding {
 
-/// `new Proxy(threads, onEvent)`: the JavaScript face of proxy::Proxy. Used on one JavaScript thread, which it never blocks; no JavaScript value
+/// `new Proxy(settings, onEvent)`: the JavaScript face of proxy::Proxy. Used on one JavaScript thread, which it never blocks; no JavaScript value
 /// leaves it. Ends its threads when the environment ends or when it is collected.
 class ProxyObject final : public Napi::ObjectWrap<ProxyObject> {
  public:

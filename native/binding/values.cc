@@ -30,7 +30,7 @@ void append(std::vector<double>& row, const proxy::EndpointStats& endpoint) {
     const std::uint8_t* bytes = endpoint.address.bytes.data() + word;
     row.push_back(bytes[0] * 16777216.0 + bytes[1] * 65536.0 + bytes[2] * 256.0 + bytes[3]);
   }
-  row.insert(row.end(), {double(endpoint.address.port), number(endpoint.active), number(endpoint.total), endpoint.draining ? 1.0 : 0.0});
+  row.insert(row.end(), {double(endpoint.address.port), number(endpoint.active), number(endpoint.total), double(endpoint.draining + 2 * endpoint.ejected)});
 }
 
 }  // namespace
@@ -43,6 +43,11 @@ Napi::Object event_value(Napi::Env env, const proxy::Event& event) {
     value.Set("address", drained->endpoint.host());
     value.Set("port", drained->endpoint.port);
     value.Set("closed", number(drained->closed));
+  } else if (const auto* ejected = std::get_if<proxy::Ejected>(&event)) {
+    value.Set("type", ejected->returned ? "returned" : "ejected");
+    value.Set("id", ejected->id);
+    value.Set("address", ejected->endpoint.host());
+    value.Set("port", ejected->endpoint.port);
   } else {
     value.Set("type", "accept_paused");
     value.Set("detail", std::get<proxy::AcceptPaused>(event).detail);
@@ -68,11 +73,13 @@ Napi::Array results_value(Napi::Env env, const std::vector<proxy::ListenResult>&
 
 Napi::Float64Array stats_value(Napi::Env env, const std::vector<proxy::ListenerStats>& stats) {
   std::vector<double> rows;
+  rows.reserve(stats.size() * 32);
   for (const proxy::ListenerStats& row : stats) {
     rows.push_back(row.id);
     rows.push_back(number(row.active));
     for (const std::uint64_t ended : row.ended) rows.push_back(number(ended));
-    rows.insert(rows.end(), {number(row.bytes_in), number(row.bytes_out), number(row.dial_failures), double(row.endpoints.size())});
+    rows.insert(rows.end(), {number(row.bytes_in), number(row.bytes_out), number(row.dial_failures), number(row.limited), number(row.evicted),
+                             number(row.dropped), double(row.endpoints.size())});
     for (const proxy::EndpointStats& endpoint : row.endpoints) append(rows, endpoint);
   }
   Napi::Float64Array value = Napi::Float64Array::New(env, rows.size());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "udp_socket.h"
+
 namespace holdfast::proxy {
 namespace {
 
@@ -20,6 +22,7 @@ bool has(const ListenerConfig& config, const net::SocketAddress& endpoint) {
 
 ControlTable::Applied ControlTable::apply(const TableDelta& delta) {
   forget_removed();
+  std::erase_if(lingering_, [](const auto& entry) { return entry.second.expired(); });
   Applied applied;
   auto updates = std::make_shared<std::vector<ListenerUpdate>>();
   // Until this function ends the spares stay open: no gap for those that take one over, new before old for those that move.
@@ -33,7 +36,9 @@ ControlTable::Applied ControlTable::apply(const TableDelta& delta) {
 ControlTable::Spares ControlTable::give_up_sockets(const TableDelta& delta) {
   Spares spares;
   const auto give_up = [&](Record& record) {
-    spares.emplace(record.socket->bound(), record.socket);
+    const SocketKey key(record.config->protocol, record.socket->bound());
+    spares.emplace(key, record.socket);
+    if (key.first == Protocol::udp) lingering_.insert_or_assign(key, record.socket);
     record.socket.reset();
     --listening_;
   };
@@ -44,7 +49,8 @@ ControlTable::Spares ControlTable::give_up_sockets(const TableDelta& delta) {
   for (const ListenerConfig& config : delta.upsert) {
     const auto found = records_.find(config.id);
     if (found == records_.end() || !found->second.socket) continue;
-    if (!serves(*found->second.socket, config.address)) give_up(found->second);
+    const bool same = found->second.config->protocol == config.protocol;
+    if (!same || !serves(*found->second.socket, config.address)) give_up(found->second);
   }
   return spares;
 }
@@ -64,8 +70,10 @@ void ControlTable::remove(ListenerId id, std::vector<ListenerUpdate>& updates) {
 ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, std::vector<ListenerUpdate>& updates) {
   Record& record = records_[config.id];
   const bool was_listening = record.socket != nullptr;
+  // What one protocol carries cannot go on under the other.
+  if (record.config && record.config->protocol != config.protocol) remove(config.id, updates);
   ListenResult result{config.id, 0, std::nullopt};
-  if (!was_listening) result.error = open(record, config.address, spares);
+  if (!was_listening) result.error = open(record, config, spares);
   if (record.socket) result.port = record.socket->bound().port;
   if (was_listening && record.config && *record.config == config) return result;
 
@@ -75,6 +83,10 @@ ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, 
   update.config = record.config = std::make_shared<const ListenerConfig>(config);
   update.socket = record.socket;
   update.counters = record.counters;
+  record.reported.restless = true;
+  if (config.affinity.count() == 0) record.affinity.reset();
+  else if (!record.affinity) record.affinity = std::make_shared<AffinityTable>();
+  update.affinity = record.affinity;
   update.withdrawn = withdraw_missing(config.id, record, &config);
   for (const Endpoint& endpoint : config.endpoints) {
     EndpointRecord& known = record.endpoints[endpoint.address];
@@ -86,20 +98,27 @@ ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, 
   return result;
 }
 
-std::optional<ListenError> ControlTable::open(Record& record, const net::SocketAddress& address, Spares& spares) {
-  const auto spare = std::find_if(spares.begin(), spares.end(), [&](const auto& entry) { return entry.first == address; });
+std::optional<ListenError> ControlTable::open(Record& record, const ListenerConfig& config, Spares& spares) {
+  const auto spare = spares.find(SocketKey(config.protocol, config.address));
   if (spare != spares.end()) {
     record.socket = spare->second;
     spares.erase(spare);
+  } else if (auto old = lingering(SocketKey(config.protocol, config.address))) {
+    record.socket = std::move(old);
   } else if (listening_ >= listener_budget()) {
     return ListenError{BindFailure::fd_limit, "all " + std::to_string(listener_budget()) + " listening sockets that the limit of open files allows are in use"};
   } else {
-    auto opened = ListenSocket::open(address);
+    auto opened = config.protocol == Protocol::udp ? open_udp(config.address, config.id % workers_) : ListenSocket::open(config.address);
     if (auto* error = std::get_if<ListenError>(&opened)) return std::move(*error);
     record.socket = std::move(std::get<std::shared_ptr<ListenSocket>>(opened));
   }
   ++listening_;
   return std::nullopt;
+}
+
+std::shared_ptr<ListenSocket> ControlTable::lingering(const SocketKey& key) const {
+  const auto found = lingering_.find(key);
+  return found == lingering_.end() ? nullptr : found->second.lock();
 }
 
 /// Those of the record's endpoints that `config` has not (all when it is null) and that are not draining yet. Forgets those that have drained.
@@ -114,6 +133,7 @@ std::vector<Withdrawal> ControlTable::withdraw_missing(ListenerId id, Record& re
     }
     if (!present && !endpoint.draining) {
       endpoint.draining = true;
+      endpoint.counters->health.reset();
       withdrawn.push_back({address, std::make_shared<Drain>(workers_, id, address)});
     }
     ++entry;
@@ -136,44 +156,6 @@ void ControlTable::forget_removed() {
 void ControlTable::close_all() noexcept {
   for (auto& [id, record] : records_) record.socket.reset();
   listening_ = 0;
-}
-
-std::vector<ListenerStats> ControlTable::stats() const {
-  std::vector<ListenerStats> all;
-  all.reserve(records_.size());
-  for (const auto& [id, record] : records_) {
-    if (record.config) all.push_back(stats_of(id, record));
-  }
-  return all;
-}
-
-std::optional<ListenerStats> ControlTable::stats(ListenerId id) const {
-  const auto found = records_.find(id);
-  if (found == records_.end() || !found->second.config) return std::nullopt;
-  return stats_of(id, found->second);
-}
-
-ListenerStats ControlTable::stats_of(ListenerId id, const Record& record) const {
-  const ListenerCounters& counters = *record.counters;
-  ListenerStats stats{};
-  stats.id = id;
-  std::uint64_t ended = 0;
-  for (std::size_t i = 0; i < kOutcomes; ++i) {
-    stats.ended[i] = counters.sum([i](const ListenerBlock& block) -> const Counter& { return block.ended[i]; });
-    ended += stats.ended[i];
-  }
-  const auto accepted = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.accepted; });
-  stats.active = accepted > ended ? accepted - ended : 0;
-  stats.bytes_in = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.bytes_in; });
-  stats.bytes_out = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.bytes_out; });
-  stats.dial_failures = counters.sum([](const ListenerBlock& block) -> const Counter& { return block.dial_failures; });
-  for (const auto& [address, endpoint] : record.endpoints) {
-    const auto active = active_connections(*endpoint.counters);
-    if (endpoint.draining && active == 0) continue;
-    const auto total = endpoint.counters->sum([](const EndpointBlock& block) -> const Counter& { return block.opened; });
-    stats.endpoints.push_back({address, active, total, endpoint.draining});
-  }
-  return stats;
 }
 
 }  // namespace holdfast::proxy

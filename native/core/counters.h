@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "health.h"
+#include "budget.h"
+
 namespace holdfast::proxy {
 
 /// Written by one worker, read by anybody. No locked instruction: there is one writer.
@@ -29,6 +32,19 @@ struct alignas(64) ListenerBlock {
   Counter bytes_in;
   Counter bytes_out;
   Counter dial_failures;
+  /// Of the refused ones, those that met a limit.
+  Counter limited;
+  /// UDP: flows that gave way to newer ones, and datagrams that could not be passed on.
+  Counter evicted;
+  Counter dropped;
+
+  /// Differs whenever one of them does: none ever goes down.
+  std::uint64_t sum() const noexcept {
+    std::uint64_t total = accepted.value() + bytes_in.value() + bytes_out.value() + dial_failures.value() + limited.value() +
+                          evicted.value() + dropped.value();
+    for (const Counter& one : ended) total += one.value();
+    return total;
+  }
 };
 
 struct alignas(64) EndpointBlock {
@@ -50,13 +66,25 @@ class Counters {
     for (const Block& block : blocks_) total += select(block).value();
     return total;
   }
+  const std::vector<Block>& blocks() const noexcept { return blocks_; }
 
  private:
   std::vector<Block> blocks_;
 };
 
-using ListenerCounters = Counters<ListenerBlock>;
-using EndpointCounters = Counters<EndpointBlock>;
+/// What all workers know of a listener together.
+struct ListenerCounters : Counters<ListenerBlock> {
+  using Counters::Counters;
+  alignas(64) Gauge open;
+};
+
+/// What all workers know of an endpoint together.
+struct EndpointCounters : Counters<EndpointBlock> {
+  using Counters::Counters;
+  /// Connections to it and dials of it.
+  alignas(64) Gauge load;
+  Health health;
+};
 
 /// `opened` less `closed`, read in an order that cannot give less than nothing.
 inline std::uint64_t active_connections(const EndpointCounters& counters) noexcept {

@@ -1,6 +1,5 @@
 #include "event_loop.h"
 
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -21,8 +20,9 @@ int checked(int result, const char* what) {
 
 }  // namespace
 
-EventLoop::EventLoop()
-    : epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+EventLoop::EventLoop(Clock::duration busy_poll)
+    : busy_poll_(busy_poll),
+      epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       wake_(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")) {
   epoll_event event{};
   event.events = EPOLLIN;
@@ -58,6 +58,13 @@ int EventLoop::add(int fd, std::uint32_t events, EventHandler& handler) noexcept
   return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
 }
 
+int EventLoop::change(int fd, std::uint32_t events, EventHandler& handler) noexcept {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = &handler;
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
+}
+
 void EventLoop::remove(int fd) noexcept { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 TimerId EventLoop::at(Clock::time_point deadline, Task task) {
@@ -79,9 +86,36 @@ int EventLoop::timeout() const noexcept {
   return static_cast<int>(std::clamp<decltype(left)>(left, 0, std::numeric_limits<int>::max()));
 }
 
+/// Polling is adaptive. It pays when the next event comes within the time that it may take, which is also seen from a sleep that was short;
+/// it is halved each time when nothing came, so that an idle worker soon costs nothing.
+int EventLoop::wait(epoll_event* events) noexcept {
+  const int most = timeout();
+  if (busy_poll_ == Clock::duration{} || most == 0) return ::epoll_wait(epoll_.get(), events, kBatch, most);
+  if (poll_for_ > Clock::duration{}) {
+    const int count = poll_busily(events);
+    if (count != 0) return count;
+    poll_for_ = poll_for_ > busy_poll_ / 8 ? poll_for_ / 2 : Clock::duration{};
+  }
+  const auto asleep = Clock::now();
+  const int count = ::epoll_wait(epoll_.get(), events, kBatch, most);
+  if (count > 0 && Clock::now() - asleep < busy_poll_) poll_for_ = busy_poll_;
+  return count;
+}
+
+int EventLoop::poll_busily(epoll_event* events) noexcept {
+  const auto until = Clock::now() + poll_for_;
+  do {
+    const int count = ::epoll_wait(epoll_.get(), events, kBatch, 0);
+    if (count == 0) continue;
+    poll_for_ = busy_poll_;
+    return count;
+  } while (Clock::now() < until);
+  return 0;
+}
+
 void EventLoop::run_events() {
   std::array<epoll_event, kBatch> events;
-  const int count = ::epoll_wait(epoll_.get(), events.data(), kBatch, timeout());
+  const int count = wait(events.data());
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     if (event.data.ptr == nullptr) {

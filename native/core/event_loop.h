@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -36,8 +38,8 @@ class EventLoop {
  public:
   using Task = std::function<void()>;
 
-  /// @throws std::system_error
-  EventLoop();
+  /// After an event the loop looks for the next one for up to `busy_poll` before it sleeps, as long as that pays. @throws std::system_error
+  explicit EventLoop(Clock::duration busy_poll = {});
 
   /// From any thread. Tasks run in order; those that are posted after the loop has ended never run.
   void post(Task task);
@@ -50,6 +52,8 @@ class EventLoop {
 
   /// 0 or an errno.
   int add(int fd, std::uint32_t events, EventHandler& handler) noexcept;
+  /// 0 or an errno.
+  int change(int fd, std::uint32_t events, EventHandler& handler) noexcept;
   void remove(int fd) noexcept;
 
   TimerId at(Clock::time_point deadline, Task task);
@@ -61,11 +65,16 @@ class EventLoop {
 
  private:
   int timeout() const noexcept;
+  int wait(epoll_event* events) noexcept;
+  int poll_busily(epoll_event* events) noexcept;
   void run_events();
   void run_mailbox();
   void run_timers();
   void run_deferred();
 
+  const Clock::duration busy_poll_;
+  /// How long the next poll may last: nothing while polling does not pay.
+  Clock::duration poll_for_{};
   UniqueFd epoll_;
   UniqueFd wake_;
   bool woken_ = false;

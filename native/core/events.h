@@ -18,12 +18,19 @@ struct Drained {
   std::uint64_t closed;
 };
 
+/// An endpoint's dials failed several times in a row: it gets no new connection until it has `returned`.
+struct Ejected {
+  ListenerId id;
+  net::SocketAddress endpoint;
+  bool returned;
+};
+
 /// Descriptors or memory ran out.
 struct AcceptPaused {
   std::string detail;
 };
 
-using Event = std::variant<Drained, AcceptPaused>;
+using Event = std::variant<Drained, Ejected, AcceptPaused>;
 
 /// Called by the workers: any thread, must not block.
 using EventSink = std::function<void(Event)>;

@@ -17,24 +17,28 @@ struct ListenError {
   std::string detail;
 };
 
+/// What a failed call says.
+ListenError listen_error(const char* call, int error);
+
 /// A socket that listens, shared by the control side and all workers; closed when the last of them lets go.
 class ListenSocket {
  public:
   /// Non-blocking; accepted sockets inherit TCP_NODELAY and SO_KEEPALIVE.
   static std::variant<std::shared_ptr<ListenSocket>, ListenError> open(const net::SocketAddress& address);
 
-  ListenSocket(net::UniqueFd fd, const net::SocketAddress& bound) : fd_(std::move(fd)), bound_(bound) {}
+  ListenSocket(net::UniqueFd fd, const net::SocketAddress& bound, std::size_t owner = 0)
+      : fd_(std::move(fd)), bound_(bound), owner_(owner) {}
 
   int fd() const noexcept { return fd_.get(); }
   /// With the port that the kernel chose when it was asked to.
   const net::SocketAddress& bound() const noexcept { return bound_; }
+  /// UDP: the worker that reads it.
+  std::size_t owner() const noexcept { return owner_; }
 
  private:
   net::UniqueFd fd_;
   net::SocketAddress bound_;
+  std::size_t owner_;
 };
-
-/// How many sockets may listen: two thirds of the limit of open files less a reserve for everything else that the process opens.
-std::size_t listener_budget() noexcept;
 
 }  // namespace holdfast::proxy

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include "worker.h"
 
@@ -67,7 +68,8 @@ void Listener::take_endpoints(const ListenerUpdate& update) {
     reinstate(*upstream);
     choices_.push_back(upstream.get());
   }
-  balancer_.assign(config_ ? config_->algorithm : Algorithm::random, endpoints);
+  if (config_) balancer_.assign(*config_, update.endpoint_counters, update.affinity);
+  else balancer_.clear();
 }
 
 void Listener::reinstate(Upstream& upstream) noexcept {
@@ -110,11 +112,8 @@ void Listener::drained(Upstream& upstream) {
   if (gone()) worker_.forget(id_);
 }
 
-Upstream* Listener::choose(const std::vector<net::SocketAddress>& tried) {
-  if (choices_.empty()) return nullptr;
-  const auto index = tried.empty() ? balancer_.pick() : balancer_.pick([this, &tried](std::size_t i) {
-    return std::find(tried.begin(), tried.end(), choices_[i]->address) != tried.end();
-  });
+Upstream* Listener::choose(const Request& request) {
+  const auto index = balancer_.pick(request);
   return index ? choices_[*index] : nullptr;
 }
 
@@ -122,9 +121,11 @@ void Listener::on_event(std::uint32_t) {
   if (!socket_) return;
   if (worker_.accept_paused()) return park();
   for (int i = 0; i < kAcceptBatch; ++i) {
-    net::UniqueFd client(::accept4(socket_->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    sockaddr_storage from;
+    socklen_t size = sizeof from;
+    net::UniqueFd client(::accept4(socket_->fd(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client) {
-      take_client(std::move(client));
+      take_client(std::move(client), net::SocketAddress::from(from));
     } else if (errno == EAGAIN) {
       return;
     } else if (is_shortage(errno)) {
@@ -135,11 +136,20 @@ void Listener::on_event(std::uint32_t) {
   }
 }
 
-void Listener::take_client(net::UniqueFd client) {
+void Listener::take_client(net::UniqueFd client, const net::SocketAddress& from) {
   ListenerBlock& block = counters_->of(worker_.index());
   block.accepted.add(1);
-  if (!choices_.empty()) return Connection::open(worker_, shared_from_this(), std::move(client));
-  block.ended[static_cast<std::size_t>(Outcome::refused)].add(1);
+  if (choices_.empty()) return refuse(client);
+  const std::uint64_t most = config_->max_connections != 0 ? config_->max_connections : std::numeric_limits<std::uint64_t>::max();
+  const bool own = counters_->open.up_to(most);
+  if (own && worker_.limits().take()) return Connection::open(worker_, shared_from_this(), std::move(client), from);
+  if (own) counters_->open.down();
+  block.limited.add(1);
+  refuse(client);
+}
+
+void Listener::refuse(const net::UniqueFd& client) {
+  counters_->of(worker_.index()).ended[static_cast<std::size_t>(Outcome::refused)].add(1);
   reset_on_close(client.get());
 }
 

@@ -38,13 +38,15 @@ class Listener final : public net::EventHandler, public std::enable_shared_from_
   void resume() noexcept;
   void on_event(std::uint32_t events) override;
 
-  /// An endpoint that is not in `tried`, or null.
-  Upstream* choose(const std::vector<net::SocketAddress>& tried);
+  /// Null when every endpoint was tried.
+  Upstream* choose(const Request& request);
   /// A connection of `upstream` has ended.
   void released(Upstream& upstream);
 
   const std::shared_ptr<ListenerCounters>& counters() const noexcept { return counters_; }
-  std::chrono::milliseconds connect_timeout() const noexcept { return config_->connect_timeout; }
+  ListenerId id() const noexcept { return id_; }
+  /// Null while connections of a removed listener drain.
+  const ListenerConfig* config() const noexcept { return config_.get(); }
   /// Nothing keeps it any more.
   bool gone() const noexcept { return !config_ && upstreams_.empty(); }
 
@@ -56,7 +58,8 @@ class Listener final : public net::EventHandler, public std::enable_shared_from_
   void cut(Upstream& upstream);
   void drained(Upstream& upstream);
   void park();
-  void take_client(net::UniqueFd client);
+  void take_client(net::UniqueFd client, const net::SocketAddress& from);
+  void refuse(const net::UniqueFd& client);
 
   Worker& worker_;
   const ListenerId id_;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "affinity.h"
 #include "counters.h"
 #include "events.h"
 #include "listen_socket.h"
@@ -25,6 +26,8 @@ struct ListenerUpdate {
   std::shared_ptr<ListenerCounters> counters;
   /// In the order of the configuration's endpoints.
   std::vector<std::shared_ptr<EndpointCounters>> endpoint_counters;
+  /// Null when clients are not bound to endpoints.
+  std::shared_ptr<AffinityTable> affinity;
   std::vector<Withdrawal> withdrawn;
 };
 

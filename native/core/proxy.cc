@@ -6,6 +6,8 @@
 namespace holdfast::proxy {
 namespace {
 
+/// Of one worker; a pipe holds up to 1 MiB while its sink is slow.
+constexpr std::size_t kMostPipes = 64;
 constexpr auto kPauseEventInterval = std::chrono::seconds(5);
 
 std::size_t worker_count(std::size_t wanted) {
@@ -14,9 +16,13 @@ std::size_t worker_count(std::size_t wanted) {
 
 }  // namespace
 
-Proxy::Proxy(std::size_t threads, EventSink sink)
-    : sink_(std::move(sink)), limited_sink_([this](Event event) { emit(std::move(event)); }), table_(worker_count(threads)) {
-  for (std::size_t i = 0; i < worker_count(threads); ++i) workers_.push_back(std::make_unique<Worker>(i, limited_sink_));
+Proxy::Proxy(const Settings& settings, EventSink sink)
+    : sink_(std::move(sink)),
+      shared_{settings, Limits(settings.max_connections), [this](Event event) { emit(std::move(event)); }},
+      table_(worker_count(settings.threads)) {
+  const std::size_t workers = worker_count(settings.threads);
+  const std::size_t pipes = std::clamp<std::size_t>(pipe_budget() / workers, 1, kMostPipes);
+  for (std::size_t i = 0; i < workers; ++i) workers_.push_back(std::make_unique<Worker>(i, pipes, shared_));
   try {
     for (const auto& worker : workers_) worker->start();
   } catch (...) {
@@ -33,12 +39,13 @@ Proxy::~Proxy() {
 
 std::vector<ListenResult> Proxy::apply(const TableDelta& delta, std::function<void()> taken) {
   ControlTable::Applied applied = table_.apply(delta);
+  shared_.limits.refresh(table_.listening());
   const auto countdown = std::make_shared<Countdown>(workers_.size(), std::move(taken));
   for (const auto& worker : workers_) worker->take(applied.updates, countdown);
   return std::move(applied.results);
 }
 
-ProxyInfo Proxy::info() const noexcept { return {workers_.size(), listener_budget(), table_.listening()}; }
+ProxyInfo Proxy::info() const noexcept { return {workers_.size(), listener_budget(), table_.listening(), shared_.limits.open(), shared_.limits.most()}; }
 
 void Proxy::begin_stop(std::chrono::milliseconds grace, std::function<void()> ended) {
   const auto countdown = stopping_ ? nullptr : std::make_shared<Countdown>(workers_.size(), std::move(ended));

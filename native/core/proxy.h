@@ -7,6 +7,7 @@
 
 #include "control_table.h"
 #include "events.h"
+#include "settings.h"
 #include "worker.h"
 
 namespace holdfast::proxy {
@@ -15,20 +16,23 @@ struct ProxyInfo {
   std::size_t threads;
   std::size_t listener_budget;
   std::size_t listeners;
+  std::uint64_t connections;
+  std::uint64_t connection_limit;
 };
 
 /// The TCP proxy: worker threads that carry connections, and the control side, whose functions one thread calls and none of which waits
 /// for a worker, but for `join`.
 class Proxy {
  public:
-  /// Starts `threads` workers; 0 means one per core, at least 2 and at most 8. @throws std::system_error
-  Proxy(std::size_t threads, EventSink sink);
+  /// Starts the workers. @throws std::system_error
+  Proxy(const Settings& settings, EventSink sink);
   /// Stops at once.
   ~Proxy();
 
   /// Opens and closes sockets before it returns. `taken` runs on a worker's thread when every worker has the new table. Not after `begin_stop`.
   std::vector<ListenResult> apply(const TableDelta& delta, std::function<void()> taken);
 
+  ControlTable& table() noexcept { return table_; }
   const ControlTable& table() const noexcept { return table_; }
   ProxyInfo info() const noexcept;
   bool stopping() const noexcept { return stopping_; }
@@ -43,7 +47,7 @@ class Proxy {
   void emit(Event event);
 
   const EventSink sink_;
-  const EventSink limited_sink_;
+  Shared shared_;
   std::atomic<std::int64_t> quiet_until_{0};
   std::vector<std::unique_ptr<Worker>> workers_;
   ControlTable table_;

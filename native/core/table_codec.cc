@@ -8,10 +8,10 @@ namespace holdfast::proxy {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x44544648;  // "HFTD"
-constexpr std::uint16_t kVersion = 1;
+constexpr std::uint16_t kVersion = 2;
 constexpr std::size_t kRemoveSize = 4;
-constexpr std::size_t kUpsertSize = 36;
-constexpr std::size_t kEndpointSize = 20;
+constexpr std::size_t kUpsertSize = 52;
+constexpr std::size_t kEndpointSize = 24;
 
 struct Malformed {
   std::string problem;
@@ -32,8 +32,17 @@ class Reader {
     const std::uint32_t low = u16();
     return low | static_cast<std::uint32_t>(u16()) << 16;
   }
-  void zero() {
-    if (u16() != 0) fail("reserved bytes are not zero");
+  std::chrono::milliseconds ms() { return std::chrono::milliseconds(u32()); }
+  /// One of 0 to `most`.
+  std::uint8_t choice(const char* what, std::uint8_t most) {
+    const std::uint8_t value = u8();
+    if (value > most) fail(std::string("unknown ") + what + " " + std::to_string(value));
+    return value;
+  }
+  void zero(std::size_t count) {
+    for (const std::uint8_t byte : take(count)) {
+      if (byte != 0) fail("reserved bytes are not zero");
+    }
   }
   std::span<const std::uint8_t> take(std::size_t count) {
     if (rest_.size() < count) fail("truncated");
@@ -70,7 +79,10 @@ Endpoint read_endpoint(Reader& in) {
   Endpoint endpoint;
   endpoint.address.family = read_family(in);
   endpoint.weight = in.u8();
+  endpoint.tier = in.choice("tier", 1);
+  in.zero(1);
   endpoint.address.port = in.u16();
+  in.zero(2);
   read_address(in, endpoint.address);
   if (endpoint.weight < 1 || endpoint.weight > 100) fail("weight is not 1 to 100");
   if (endpoint.address.port == 0) fail("endpoint port is 0");
@@ -81,15 +93,22 @@ ListenerConfig read_upsert(Reader& in) {
   ListenerConfig config;
   config.id = in.u32();
   config.address.family = read_family(in);
-  const std::uint8_t algorithm = in.u8();
-  if (algorithm > 1) fail("unknown algorithm " + std::to_string(algorithm));
-  config.algorithm = static_cast<Algorithm>(algorithm);
+  config.protocol = static_cast<Protocol>(in.choice("protocol", 1));
+  config.algorithm = static_cast<Algorithm>(in.choice("algorithm", 3));
+  config.accept_proxy = in.choice("PROXY acceptance", 1) == 1;
+  config.send_proxy = static_cast<ProxyHeader>(in.choice("PROXY version", 2));
+  in.zero(1);
   config.address.port = in.u16();
-  config.drain = std::chrono::milliseconds(in.u32());
-  config.connect_timeout = std::chrono::milliseconds(in.u32());
+  config.drain = in.ms();
+  config.connect_timeout = in.ms();
+  config.affinity = in.ms();
+  config.idle = in.ms();
+  config.max_connections = in.u32();
   if (config.connect_timeout.count() == 0) fail("connect timeout is 0");
+  const bool proxied = config.accept_proxy || config.send_proxy != ProxyHeader::none;
+  if (config.protocol == Protocol::udp && proxied) fail("PROXY headers are for TCP");
   const std::size_t endpoints = in.u16();
-  in.zero();
+  in.zero(2);
   read_address(in, config.address);
   in.expect(endpoints, kEndpointSize);
   config.endpoints.reserve(endpoints);
@@ -104,7 +123,7 @@ ListenerConfig read_upsert(Reader& in) {
 TableDelta read_delta(Reader& in) {
   if (in.u32() != kMagic) fail("not a table delta");
   if (const std::uint16_t version = in.u16(); version != kVersion) fail("unknown version " + std::to_string(version));
-  in.zero();
+  in.zero(2);
   const std::size_t removes = in.u32();
   const std::size_t upserts = in.u32();
   in.expect(removes, kRemoveSize);

@@ -14,6 +14,7 @@ namespace holdfast::proxy {
 namespace {
 
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
+constexpr auto kSettleInterval = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -24,8 +25,12 @@ void reset_on_close(int fd) noexcept {
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
-Worker::Worker(std::size_t index, const EventSink& sink)
-    : index_(index), sink_(sink), scratch_(std::make_unique_for_overwrite<std::uint8_t[]>(kScratchSize)) {}
+Worker::Worker(std::size_t index, std::size_t most_pipes, Shared& shared)
+    : index_(index),
+      shared_(shared),
+      loop_(shared.settings.busy_poll),
+      scratch_(std::make_unique_for_overwrite<std::uint8_t[]>(kScratchSize)),
+      pipes_(most_pipes) {}
 
 /// Signals belong to the host program's threads.
 void Worker::start() {
@@ -41,6 +46,7 @@ void Worker::start() {
 void Worker::run() {
   loop_.run();
   listeners_.clear();
+  udp_.clear();
   if (ended_) ended_->arrive();
 }
 
@@ -57,6 +63,7 @@ void Worker::take(UpdateBatch updates, std::shared_ptr<Countdown> taken) {
 }
 
 void Worker::apply(const ListenerUpdate& update) {
+  if (udp_.apply(update)) return;
   std::shared_ptr<Listener>& slot = listeners_[update.id];
   if (!slot) slot = std::make_shared<Listener>(*this, update.id);
   const std::shared_ptr<Listener> listener = slot;
@@ -82,8 +89,9 @@ void Worker::begin_stop(std::chrono::milliseconds grace, std::shared_ptr<Countdo
 void Worker::stop_within(std::chrono::milliseconds grace) {
   stopping_ = true;
   for (const auto& [id, listener] : listeners_) listener->close();
+  udp_.stop();
   if (grace.count() == 0) cut_all();
-  if (connections_.empty()) return loop_.stop();
+  if (empty()) return loop_.stop();
   const auto deadline = net::Clock::now() + grace;
   if (stop_timer_ && stop_timer_.deadline <= deadline) return;
   loop_.cancel(stop_timer_);
@@ -94,16 +102,51 @@ void Worker::stop_within(std::chrono::milliseconds grace) {
 }
 
 void Worker::cut_all() {
-  while (!connections_.empty()) static_cast<Connection&>(connections_.front()).abort(Outcome::drained);
+  for (auto* connections : {&fresh_, &aging_, &settled_}) {
+    while (!connections->empty()) static_cast<Connection&>(connections->front()).abort(Outcome::drained);
+  }
+  udp_.cut_all();
+}
+
+void Worker::connection_begun(Connection& connection) {
+  fresh_.push_back(connection);
+  if (!settle_timer_) settle();
 }
 
 void Worker::connection_ended() noexcept {
-  if (stopping_ && connections_.empty()) loop_.stop();
+  if (stopping_ && empty()) loop_.stop();
+}
+
+/// Most connections end before they get here, and are spared the calls.
+void Worker::settle() {
+  aging_.for_each([this](WorkerHook& hook) {
+    settled_.push_back(hook);
+    static_cast<Connection&>(hook).settle();
+  });
+  fresh_.for_each([this](WorkerHook& hook) { aging_.push_back(hook); });
+  if (aging_.empty()) return;
+  settle_timer_ = loop_.after(kSettleInterval, [this] {
+    settle_timer_ = {};
+    settle();
+  });
+}
+
+void Worker::dial_failed(ListenerId id, const net::SocketAddress& endpoint, const std::shared_ptr<EndpointCounters>& counters) {
+  const auto ejection = counters->health.failed(settings());
+  if (!ejection) return;
+  sink()(Ejected{id, endpoint, false});
+  loop_.after(ejection->lasts, [this, id, endpoint, counters, ejection = *ejection] {
+    if (counters->health.give_back(ejection)) sink()(Ejected{id, endpoint, true});
+  });
+}
+
+void Worker::dial_succeeded(ListenerId id, const net::SocketAddress& endpoint, EndpointCounters& counters) {
+  if (counters.health.succeeded()) sink()(Ejected{id, endpoint, true});
 }
 
 void Worker::pause_accept(int error) {
   if (pause_) return;
-  sink_(AcceptPaused{std::generic_category().message(error)});
+  sink()(AcceptPaused{std::generic_category().message(error)});
   arm_pause();
 }
 

@@ -11,7 +11,12 @@
 #include "event_loop.h"
 #include "events.h"
 #include "intrusive_list.h"
+#include "flow.h"
+#include "budget.h"
 #include "listener_update.h"
+#include "pipe_pool.h"
+#include "settings.h"
+#include "udp_relay.h"
 
 namespace holdfast::proxy {
 
@@ -20,12 +25,20 @@ bool is_shortage(int error) noexcept;
 /// Makes the close of `fd` a reset.
 void reset_on_close(int fd) noexcept;
 
-/// A thread with its own view of the table. It shares nothing that changes with other workers; all it is told comes by its mailbox.
+/// What all workers have in common; outlives them.
+struct Shared {
+  Settings settings;
+  Limits limits;
+  EventSink sink;
+};
+
+/// A thread with its own view of the table. All it is told comes by its mailbox; what it shares with other workers is counted by atomics
+/// (ListenerCounters, EndpointCounters, Limits) or asked once per connection (AffinityTable).
 class Worker {
  public:
   static constexpr std::size_t kScratchSize = 64 * 1024;
 
-  Worker(std::size_t index, const EventSink& sink);
+  Worker(std::size_t index, std::size_t most_pipes, Shared& shared);
   /// The thread must have been joined.
   ~Worker() = default;
 
@@ -39,10 +52,18 @@ class Worker {
   // For what lives on the worker's thread.
   std::size_t index() const noexcept { return index_; }
   net::EventLoop& loop() noexcept { return loop_; }
-  const EventSink& sink() const noexcept { return sink_; }
+  const EventSink& sink() const noexcept { return shared_.sink; }
+  const Settings& settings() const noexcept { return shared_.settings; }
+  Limits& limits() noexcept { return shared_.limits; }
   std::span<std::uint8_t> scratch() noexcept { return {scratch_.get(), kScratchSize}; }
-  IntrusiveList<WorkerHook>& connections() noexcept { return connections_; }
+  PumpAids pump_aids() noexcept { return {scratch(), pipes_}; }
+  PipePool& pipes() noexcept { return pipes_; }
+  /// `connection` is asked to settle down when it has lasted for a second or two.
+  void connection_begun(Connection& connection);
   void connection_ended() noexcept;
+  /// What a dial says of an endpoint: it may be ejected, or return.
+  void dial_failed(ListenerId id, const net::SocketAddress& endpoint, const std::shared_ptr<EndpointCounters>& counters);
+  void dial_succeeded(ListenerId id, const net::SocketAddress& endpoint, EndpointCounters& counters);
   void forget(ListenerId id);
 
   bool accept_paused() const noexcept { return static_cast<bool>(pause_); }
@@ -55,15 +76,23 @@ class Worker {
   void apply(const ListenerUpdate& update);
   void stop_within(std::chrono::milliseconds grace);
   void cut_all();
+  bool empty() const noexcept { return fresh_.empty() && aging_.empty() && settled_.empty() && udp_.empty(); }
+  void settle();
   void arm_pause();
 
   const std::size_t index_;
-  const EventSink& sink_;
+  Shared& shared_;
   net::EventLoop loop_;
   std::unique_ptr<std::uint8_t[]> scratch_;
-  IntrusiveList<WorkerHook> connections_;
+  PipePool pipes_;
+  /// Connections by age: of this second, of the one before, and the others.
+  IntrusiveList<WorkerHook> fresh_;
+  IntrusiveList<WorkerHook> aging_;
+  IntrusiveList<WorkerHook> settled_;
+  net::TimerId settle_timer_;
   std::unordered_map<ListenerId, std::shared_ptr<Listener>> listeners_;
   std::vector<std::weak_ptr<Listener>> parked_;
+  UdpRelay udp_{*this};
   net::TimerId pause_;
   net::TimerId stop_timer_;
   bool stopping_ = false;

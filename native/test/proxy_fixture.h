@@ -16,10 +16,23 @@ using namespace std::chrono_literals;
 /// Two workers, and what they said.
 class ProxyTest : public ::testing::Test {
  protected:
+  explicit ProxyTest(const proxy::Settings& changed = {}) : settings_(changed) {}
+
+  proxy::Settings settings() const {
+    proxy::Settings two = settings_;
+    two.threads = 2;
+    return two;
+  }
+
   static proxy::ListenerConfig config(proxy::ListenerId id, const std::vector<std::uint16_t>& ports,
                                       std::chrono::milliseconds drain = 10s) {
-    proxy::ListenerConfig made{id, SocketAddress::loopback(0), proxy::Algorithm::round_robin, drain, 2s, {}};
-    for (const std::uint16_t port : ports) made.endpoints.push_back({SocketAddress::loopback(port), 1});
+    proxy::ListenerConfig made;
+    made.id = id;
+    made.address = SocketAddress::loopback(0);
+    made.algorithm = proxy::Algorithm::round_robin;
+    made.drain = drain;
+    made.connect_timeout = 2s;
+    for (const std::uint16_t port : ports) made.endpoints.push_back({SocketAddress::loopback(port), 1, 0});
     return made;
   }
 
@@ -54,17 +67,25 @@ class ProxyTest : public ::testing::Test {
     return drained_;
   }
 
+  std::vector<proxy::Ejected> ejected() {
+    const std::lock_guard lock(mutex_);
+    return ejected_;
+  }
+
   int pauses() {
     const std::lock_guard lock(mutex_);
     return pauses_;
   }
 
+  const proxy::Settings settings_;
   std::mutex mutex_;
   int pauses_ = 0;
   std::vector<proxy::Drained> drained_;
-  proxy::Proxy proxy_{2, [this](proxy::Event event) {
+  std::vector<proxy::Ejected> ejected_;
+  proxy::Proxy proxy_{settings(), [this](proxy::Event event) {
                         const std::lock_guard lock(mutex_);
-                        if (const auto* one = std::get_if<proxy::Drained>(&event)) drained_.push_back(*one);
+                        if (const auto* drained = std::get_if<proxy::Drained>(&event)) drained_.push_back(*drained);
+                        else if (const auto* ejected = std::get_if<proxy::Ejected>(&event)) ejected_.push_back(*ejected);
                         else ++pauses_;
                       }};
 };

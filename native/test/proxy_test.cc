@@ -108,6 +108,68 @@ TEST_F(ProxyTest, CarriesAResetAfterTheBytesBeforeIt) {
   EXPECT_TRUE(eventually([&] { return ended(1, Outcome::reset) == 1; }));
 }
 
+/// A connection that is spliced by then: more than 256 KiB went before.
+TEST_F(ProxyTest, CarriesAResetAfterBulk) {
+  const std::string sent = pattern(3'000'000);
+  std::promise<std::pair<End, std::string>> seen;
+  Server server([&](UniqueFd client) {
+    std::string text;
+    const End end = read_to_end(client.get(), text);
+    seen.set_value({end, text});
+  });
+  UniqueFd client = connect_to(listen(config(1, {server.port()})));
+  send_all(client.get(), sent);
+  ASSERT_TRUE(eventually([&] { return stats(1).bytes_in == sent.size(); }));
+  reset_connection(std::move(client));
+  const auto [end, text] = seen.get_future().get();
+  EXPECT_EQ(end, End::reset);
+  EXPECT_TRUE(text == sent);
+}
+
+/// faults.md 17: the client was gone and the server went on computing.
+TEST_F(ProxyTest, ASilentServerHearsWithinASecondThatItsClientIsGone) {
+  std::promise<End> closed;
+  std::promise<End> half_closed;
+  std::promise<End> reset;
+  Server server([&](UniqueFd client) {
+    std::string kind;
+    closed.set_value(read_to_end(client.get(), kind, 1'000));
+  });
+  Server other([&](UniqueFd client) {
+    std::string kind;
+    half_closed.set_value(read_to_end(client.get(), kind, 1'000));
+    // The client's half is closed, so only a reset is left to hear of.
+    pollfd gone{client.get(), 0, 0};
+    reset.set_value(::poll(&gone, 1, 1'000) == 1 && (gone.revents & (POLLERR | POLLHUP)) != 0 ? End::reset : End::silence);
+  });
+  const std::uint16_t port = listen(config(1, {server.port()}));
+  connect_to(port).reset();
+  EXPECT_EQ(closed.get_future().get(), End::eof);
+  UniqueFd client = connect_to(listen(config(2, {other.port()})));
+  ::shutdown(client.get(), SHUT_WR);
+  EXPECT_EQ(half_closed.get_future().get(), End::eof);
+  reset_connection(std::move(client));
+  EXPECT_EQ(reset.get_future().get(), End::reset);
+}
+
+/// The client goes away while its endpoint does not answer the dial.
+TEST_F(ProxyTest, AClientThatResetsDuringALongDialIsNoticed) {
+  UniqueFd silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const net::RawAddress any(SocketAddress::loopback(0));
+  ASSERT_EQ(::bind(silent.get(), any.data(), any.size()), 0);
+  ASSERT_EQ(::listen(silent.get(), 0), 0);
+  const UniqueFd filler = connect_to(port_of(silent.get()));
+  auto stuck = config(1, {port_of(silent.get())});
+  stuck.connect_timeout = 60s;
+  UniqueFd client = connect_to(listen(stuck));
+  send_all(client.get(), "hi");
+  ASSERT_TRUE(eventually([&] { return stats(1).active == 1; }));
+  reset_connection(std::move(client));
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(eventually([&] { return ended(1, Outcome::reset) == 1; }));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 1s);
+}
+
 TEST_F(ProxyTest, CarriesTheServersResetOfAHalfClosedConnection) {
   Server server([](UniqueFd client) {
     std::string text;

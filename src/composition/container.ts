@@ -6,6 +6,7 @@ import type { Facts } from './facts.js';
 import { adminModule } from './modules/admin.js';
 import { agentModule } from './modules/agent.js';
 import { dataplaneModule } from './modules/dataplane.js';
+import { healthModule } from './modules/health.js';
 import { logModule } from './modules/log.js';
 import { metricsModule } from './modules/metrics.js';
 import { resourceModule } from './modules/resource.js';
@@ -17,7 +18,7 @@ export function buildContainer(facts: Facts, logger: Logger): Container {
   container.bind(Root.facts).toConstantValue(facts);
   container.bind(Root.container).toConstantValue(container);
   container.bind(Ports.logger).toConstantValue(logger);
-  container.load(agentModule, logModule, dataplaneModule, resourceModule, adminModule, metricsModule);
+  container.load(agentModule, logModule, dataplaneModule, healthModule, resourceModule, adminModule, metricsModule);
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;
@@ -30,6 +31,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.logConsumer),
     container.get(Subsystems.controlPlane),
     container.get(Subsystems.l4),
+    container.get(Subsystems.health),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),
   ];

@@ -77,8 +77,9 @@ export function dataPlaneContract(name: string, make: () => DataPlane): void {
     test('counts per listener and endpoint, in canonical form', async () => {
       const spec = listener('a/b/c', [endpoint(1), endpoint(2, 5, address('fd00:0::1'))]);
       await apply(spec);
-      const idle = { active: 0, total: 0, draining: false };
-      const counters = { completed: 0, failed: 0, refused: 0, reset: 0, drained: 0, bytesIn: 0, bytesOut: 0, dialFailures: 0 };
+      const idle = { active: 0, total: 0, draining: false, ejected: false };
+      const ended = { completed: 0, failed: 0, refused: 0, limited: 0, evicted: 0, dropped: 0, reset: 0, drained: 0 };
+      const counters = { ...ended, bytesIn: 0, bytesOut: 0, dialFailures: 0 };
       const wanted = {
         id: 'a/b/c',
         active: 0,
@@ -102,6 +103,41 @@ export function dataPlaneContract(name: string, make: () => DataPlane): void {
       await expect.poll(() => events[1]).toEqual({ type: 'drained', id: 'a/b/c', endpoint: '127.0.0.1:2', closed: 0 });
       expect(plane.statsOf(spec.id)).toBeUndefined();
       expect(plane.info().listeners).toBe(0);
+    });
+
+    test('every setting of a listener can change without its port', async () => {
+      const spec = listener('a/b/c', [endpoint(1)]);
+      const [first] = await apply(spec);
+      const changes = [
+        { algorithm: 'random' as const },
+        { algorithm: 'least-connections' as const, affinityMs: 10_000 },
+        { algorithm: 'source-hash' as const, idleMs: 60_000 },
+        { maxConnections: 100, acceptProxy: true, sendProxy: 2 as const },
+        { endpoints: [endpoint(1, 100), endpoint(2, 1, undefined, 1)] },
+      ];
+      for (const change of changes) expect(portOf((await apply({ ...spec, ...change }))[0])).toBe(portOf(first));
+      expect(plane.stats().map(({ endpoints }) => endpoints.map(({ port }) => port))).toEqual([[1, 2]]);
+      expect(events).toEqual([]);
+    });
+
+    test('counters of a removed listener are gone; one that comes back has new ones', async () => {
+      const spec = listener('a/b/c', []);
+      await apply(spec, listener('a/b/d', []));
+      expect(plane.stats()).toHaveLength(2);
+      await plane.apply({ upsert: [], remove: [spec.id] }, options);
+      expect(plane.stats().map(({ id }) => id)).toEqual(['a/b/d']);
+      await apply(spec);
+      expect(
+        plane
+          .stats()
+          .map(({ id }) => id)
+          .sort(),
+      ).toEqual(['a/b/c', 'a/b/d']);
+    });
+
+    test('says how many connections there are and may be', () => {
+      expect(plane.info()).toMatchObject({ connections: 0, connectionLimit: expect.any(Number) });
+      expect(plane.info().connectionLimit).toBeGreaterThan(0);
     });
 
     test('removing what is not there is fine', async () => {

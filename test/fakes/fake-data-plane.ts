@@ -87,7 +87,8 @@ export class FakeDataPlane implements DataPlane {
   info(): DataPlaneInfo {
     const threads = this.#onEvent === undefined ? 0 : 2;
     const listeners = this.#stopped ? 0 : [...this.#entries.values()].filter(({ port }) => port !== 0).length;
-    return { threads, listenerBudget: threads === 0 ? 0 : this.#budget, listeners };
+    const budget = threads === 0 ? 0 : this.#budget;
+    return { threads, listenerBudget: budget, listeners, connections: 0, connectionLimit: budget };
   }
 
   async stop(_graceMs: number): Promise<void> {
@@ -100,8 +101,10 @@ export class FakeDataPlane implements DataPlane {
       .sort((a, b) => (a.spec.id < b.spec.id ? -1 : 1))
       .map(({ spec, port }) => {
         const at = port === 0 ? 'not listening' : formatAddressPort(spec.address, port);
-        const endpoints = spec.endpoints.map((each) => `${formatAddressPort(each.address, each.port)}*${each.weight}`);
-        return [spec.id, at, spec.algorithm, `drain=${spec.drainMs}`, '->', ...endpoints].join(' ');
+        const endpoints = spec.endpoints.map(
+          (each) => `${formatAddressPort(each.address, each.port)}*${each.weight}${each.tier === 0 ? '' : `/${each.tier}`}`,
+        );
+        return [spec.id, at, spec.algorithm, `drain=${spec.drainMs}`, ...extras(spec), '->', ...endpoints].join(' ');
       })
       .join('\n');
   }
@@ -157,11 +160,25 @@ function serves({ spec, port }: Entry, wanted: ListenerSpec): boolean {
   return port !== 0 && spec.address === wanted.address && (wanted.listenPort === 0 || wanted.listenPort === port);
 }
 
+/** What is not as usual, so that most lines stay short. */
+function extras(spec: ListenerSpec): string[] {
+  return [
+    ...(spec.protocol === 'tcp' ? [] : [spec.protocol]),
+    ...(spec.affinityMs === 0 ? [] : [`affinity=${spec.affinityMs}`]),
+    ...(spec.idleMs === 0 ? [] : [`idle=${spec.idleMs}`]),
+    ...(spec.maxConnections === 0 ? [] : [`max=${spec.maxConnections}`]),
+    ...(spec.acceptProxy ? ['proxy-in'] : []),
+    ...(spec.sendProxy === 0 ? [] : [`proxy-out=${spec.sendProxy}`]),
+  ];
+}
+
 function idle({ id, endpoints }: ListenerSpec): ListenerStats {
-  const none = { active: 0, completed: 0, failed: 0, refused: 0, reset: 0, drained: 0, bytesIn: 0, bytesOut: 0, dialFailures: 0 };
+  const ended = { completed: 0, failed: 0, refused: 0, limited: 0, evicted: 0, dropped: 0, reset: 0, drained: 0 };
   return {
     id,
-    ...none,
-    endpoints: endpoints.map(({ address, port }) => ({ address, port, active: 0, total: 0, draining: false })),
+    active: 0,
+    ...ended,
+    ...{ bytesIn: 0, bytesOut: 0, dialFailures: 0 },
+    endpoints: endpoints.map(({ address, port }) => ({ address, port, active: 0, total: 0, draining: false, ejected: false })),
   };
 }

@@ -1,6 +1,5 @@
 import type { CallOptions } from '../../src/ports/call-options.js';
-import type { ListenerStats } from '../../src/ports/dataplane/data-plane.js';
-import type { NodeEvent, NodeStatus, Operations } from '../../src/ports/driving/operations.js';
+import type { ListenerTraffic, NodeEvent, NodeStatus, Operations } from '../../src/ports/driving/operations.js';
 
 /** A node that is well, unless a test says otherwise. */
 export class FakeOperations implements Operations {
@@ -14,11 +13,18 @@ export class FakeOperations implements Operations {
     ready: true,
     subsystems: [{ name: 'dataplane', state: 'ready', since: Date.UTC(2026, 0, 31, 12), reason: undefined }],
     log: { revision: 7n, logId: 'log-1', objects: 3, ageMs: 1_000 },
-    dataPlane: { threads: 2, listeners: 3, listenerBudget: 100, failedListeners: 0, activeConnections: 5 },
+    dataPlane: {
+      threads: 2,
+      listeners: 3,
+      listenerBudget: 100,
+      failedListeners: 0,
+      activeConnections: 5,
+      connectionLimit: 4_096,
+    },
     metricsListen: '127.0.0.1:9193',
     problems: [],
   };
-  listeners: readonly ListenerStats[] = [];
+  listeners: readonly ListenerTraffic[] = [];
   monotonicMs = 0;
   readonly #events: NodeEvent[] = [];
   #wake: () => void = () => {};

@@ -19,8 +19,7 @@ import { source } from '../../src/domain/resource/model.js';
 import { planApply } from '../../src/domain/resource/plan.js';
 import { decodeResource } from '../../src/domain/resource/schema.js';
 import { ClusterState } from '../../src/domain/resource/state.js';
-import type { ListenerStats } from '../../src/ports/dataplane/data-plane.js';
-import type { NodeStatus } from '../../src/ports/driving/operations.js';
+import type { ListenerTraffic, NodeStatus } from '../../src/ports/driving/operations.js';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string) => readFileSync(join(repository, path), 'utf8');
@@ -119,7 +118,8 @@ test('docs/metrics.md has every metric with its type and labels, and no other', 
   const outbox = { depth: 0, capacity: 1, dropped: 0n, nextSequence: ZERO_SEQUENCE };
   const metrics = new PrometheusMetrics({
     status: () => status,
-    listeners: () => [traffic],
+    listeners: () => [traffic, { ...traffic, protocol: 'udp' as const }],
+    checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     outbox: () => outbox,
     reconciles: () => none,
   });
@@ -143,16 +143,19 @@ const status: NodeStatus = {
   ready: true,
   subsystems: [],
   log: { revision: ZERO_REVISION, logId: '', objects: 0, ageMs: 0 },
-  dataPlane: { threads: 1, listeners: 1, listenerBudget: 1, failedListeners: 0, activeConnections: 0 },
+  dataPlane: { threads: 1, listeners: 1, listenerBudget: 1, failedListeners: 0, activeConnections: 0, connectionLimit: 1 },
   metricsListen: '',
   problems: [],
 };
 
 const counts = { active: 0, completed: 0, failed: 0, refused: 0, reset: 0, drained: 0, bytesIn: 0, bytesOut: 0, dialFailures: 0 };
-const traffic: ListenerStats = {
-  id: 'default/hello/http' as ListenerStats['id'],
+const traffic: ListenerTraffic = {
+  id: 'default/hello/http' as ListenerTraffic['id'],
   ...counts,
-  endpoints: [{ address: known(ipAddress('127.0.0.1')), port: known(portNumber(1)), active: 0, total: 0, draining: false }],
+  ...{ limited: 0, evicted: 0, dropped: 0, protocol: 'tcp', declaredEndpoints: 1 },
+  endpoints: [
+    { address: known(ipAddress('127.0.0.1')), port: known(portNumber(1)), active: 0, total: 0, draining: false, ejected: false },
+  ],
 };
 
 function known<T>(value: T | undefined): T {
@@ -162,14 +165,25 @@ function known<T>(value: T | undefined): T {
 
 describe('docs/resources.md', () => {
   const text = doc('resources');
-  const endpoint = { name: 'a', address: '127.0.0.1', port: 1, weight: 1 };
-  const byName = { name: 'b', address: '127.0.0.1', ports: { http: 2 }, weight: 1 };
+  const endpoint = { name: 'a', address: '127.0.0.1', port: 1, weight: 1, node: 'n' };
+  const byName = { name: 'b', address: '127.0.0.1', ports: { http: 2 }, weight: 1, node: 'n' };
   const metadata = { name: 'a', namespace: 'default', labels: { tier: 'web' } };
+  /** Of which a service has one. */
+  const checks = [
+    { http: { path: '/', port: 1, host: 'h', status: 200 } },
+    { tcp: { port: 1 } },
+    { grpc: { service: 's', port: 1 } },
+  ];
   const everything: Readonly<Record<'Service' | 'Endpoints', object>> = {
     Service: {
       ports: [{ name: 'http', port: 80, targetPort: 1, protocol: 'tcp' }],
       vip: '127.192.0.9',
-      balance: { algorithm: 'random' },
+      balance: { algorithm: 'random', locality: 'any' },
+      affinity: { clientIP: { timeout: '3h' } },
+      limits: { connections: 1 },
+      proxyProtocol: { accept: true, send: 'v2' },
+      idleTimeout: '1m',
+      health: { ...checks[0], interval: '10s', timeout: '2s', rise: 2, fall: 3 },
       drain: { timeout: '30s' },
       endpoints: [endpoint, byName],
     },
@@ -205,10 +219,16 @@ describe('docs/resources.md', () => {
   }
 
   test.each(['Service', 'Endpoints'] as const)('has every key of %s, and no other', (kind) => {
-    const document = structuredClone({ apiVersion: 'holdfast/v1', kind, metadata, spec: everything[kind] });
-    expect(decodeResource(document)).toHaveProperty('resource');
+    const specs = kind === 'Service' ? checks.map((health) => ({ ...everything.Service, health })) : [everything[kind]];
+    const documents = [everything[kind], ...specs].map((spec) =>
+      structuredClone({ apiVersion: 'holdfast/v1', kind, metadata, spec }),
+    );
+    for (const document of documents) expect(decodeResource(document)).toHaveProperty('resource');
     const documented = ['## Both kinds', `## ${kind}`].flatMap((heading) => rows(section(text, heading), 'key'));
-    expect(documented.map(([key]) => unquoted(key)).sort()).toEqual(accepted(document));
+    // A check that one document lacks has its own keys in another.
+    const keys = [...new Set(documents.flatMap((document) => accepted(document)))];
+    const leaves = keys.filter((key) => !keys.some((other) => other.startsWith(`${key}.`)));
+    expect(documented.map(([key]) => unquoted(key)).sort()).toEqual(leaves.sort());
   });
 
   test('names only planned keys as planned', () => {

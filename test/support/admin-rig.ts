@@ -3,7 +3,10 @@ import { onTestFinished } from 'vitest';
 import { GrpcAdminClient } from '../../src/adapters/admin/grpc-admin-client.js';
 import { GrpcAdminServer, type GrpcAdminServerParts } from '../../src/adapters/admin/grpc-admin-server.js';
 import { loadAddon } from '../../src/adapters/dataplane/addon.js';
+import { ExplainService } from '../../src/app/dataplane/explain-service.js';
+import type { NodeName } from '../../src/domain/identity/model.js';
 import { type AbsolutePath, absolutePath } from '../../src/domain/kernel/paths.js';
+import { FakeDataPlane } from '../fakes/fake-data-plane.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
 import { FakeOperations } from '../fakes/fake-operations.js';
 import { resourceRig } from './resource-rig.js';
@@ -29,6 +32,10 @@ export async function adminRig(parts: Partial<GrpcAdminServerParts> = {}) {
     socket,
     resources: rig.resources,
     operations,
+    explainer: new ExplainService({
+      ...{ nodeId: 'n1' as NodeName, log: rig.log, view: rig.view, listeners: rig.listeners },
+      dataPlane: new FakeDataPlane(),
+    }),
     logger,
     peerUid: (descriptor) => addon.peerUid(descriptor),
     ...parts,

@@ -1,6 +1,7 @@
 import { MemoryOutbox } from '../../src/adapters/outbox/memory-outbox.js';
 import { L4Subsystem } from '../../src/app/dataplane/l4-subsystem.js';
 import type { ListenerId } from '../../src/domain/dataplane/model.js';
+import type { NodeName } from '../../src/domain/identity/model.js';
 import { ZERO_SEQUENCE } from '../../src/domain/outbox/model.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
 import type { TableDelta } from '../../src/ports/dataplane/data-plane.js';
@@ -39,6 +40,7 @@ export async function l4Rig({
   const outbox = new MemoryOutbox();
   const make = (plane = dataPlane) =>
     new L4Subsystem({
+      nodeId: 'here' as NodeName,
       view: rig.view,
       dataPlane: plane,
       memory,

@@ -10,10 +10,10 @@ export function address(text: string): IpAddress {
 
 export const loopback = address('127.0.0.1');
 
-export function endpoint(port: number, weight = 1, at = loopback): L4Endpoint {
+export function endpoint(port: number, weight = 1, at = loopback, tier = 0): L4Endpoint {
   const parsed = portNumber(port);
   if (parsed === undefined) throw new Error(`not a port: ${port}`);
-  return { address: at, port: parsed, weight };
+  return { address: at, port: parsed, weight, tier };
 }
 
 /** On a free port of 127.0.0.1, round-robin, with ten seconds to drain, unless `changes` say otherwise. */
@@ -28,7 +28,12 @@ export function listener(
     listenPort: 0,
     protocol: 'tcp',
     algorithm: 'round-robin',
+    affinityMs: 0,
     drainMs: 10_000,
+    idleMs: 0,
+    maxConnections: 0,
+    acceptProxy: false,
+    sendProxy: 0,
     endpoints,
     ...changes,
   };

@@ -63,6 +63,10 @@ export class GrpcAdminClient {
     return this.#unary(this.#client.top.bind(this.#client), request, options);
   }
 
+  explain(request: wire.ExplainRequest, options: CallOptions): Promise<wire.ExplainResponse> {
+    return this.#unary(this.#client.explain.bind(this.#client), request, options);
+  }
+
   /** Ends without an error on abort. */
   watch(request: wire.WatchRequest, options: CallOptions): AsyncIterable<wire.WatchResponse> {
     return this.#stream(() => this.#client.watch(request), options);

@@ -10,6 +10,7 @@ import {
 } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { AbsolutePath } from '../../domain/kernel/paths.js';
+import type { Explainer } from '../../ports/driving/explainer.js';
 import type { Operations } from '../../ports/driving/operations.js';
 import type { Resources } from '../../ports/driving/resources.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
@@ -17,7 +18,16 @@ import type { Logger } from '../../ports/logger.js';
 import { ensureFolder } from '../files/durable-file.js';
 import { type AdminServiceServer, AdminServiceService, type ApplyRequest } from '../generated/holdfast/admin/v1/admin.js';
 import { toStatus } from './grpc-errors.js';
-import { applyToWire, changeToWire, eventToWire, refFromWire, selectorFromWire, statusToWire, trafficToWire } from './mapping.js';
+import {
+  applyToWire,
+  changeToWire,
+  eventToWire,
+  explanationToWire,
+  refFromWire,
+  selectorFromWire,
+  statusToWire,
+  trafficToWire,
+} from './mapping.js';
 import { socketName } from './unix-socket.js';
 
 /** A file of 16 MiB and what JSON and its neighbours add. */
@@ -31,6 +41,7 @@ export interface GrpcAdminServerParts {
   readonly socket: AbsolutePath;
   readonly resources: Resources;
   readonly operations: Operations;
+  readonly explainer: Explainer;
   readonly logger: Logger;
   /** The peer's uid of a connected socket's descriptor (SO_PEERCRED). */
   readonly peerUid: (descriptor: number) => number;
@@ -133,7 +144,7 @@ export class GrpcAdminServer implements DrivingServer {
   }
 
   #handlers(): AdminServiceServer {
-    const { resources, operations } = this.#parts;
+    const { resources, operations, explainer } = this.#parts;
     return {
       apply: this.#unary(async (request, signal) => applyToWire(await resources.apply(applyCall(request), { signal }))),
       delete: this.#unary(async ({ refs, dryRun, ignoreNotFound, requestId }, signal) => {
@@ -157,6 +168,11 @@ export class GrpcAdminServer implements DrivingServer {
         const services = listeners.map(trafficToWire).filter((service) => namespace === '' || service.namespace === namespace);
         return { monotonicMs: BigInt(Math.round(monotonicMs)), services };
       }),
+      explain: this.#unary(async ({ namespace, service, port, from }, signal) =>
+        explanationToWire(
+          await explainer.explain({ namespace, service, port: port || undefined, from: from || undefined }, { signal }),
+        ),
+      ),
     };
   }
 

@@ -2,8 +2,8 @@ import { splitListenerId } from '../../domain/dataplane/compile.js';
 import { formatAddressPort } from '../../domain/kernel/network.js';
 import { KINDS, type Kind, type ResourceRef } from '../../domain/resource/model.js';
 import { parseKind } from '../../domain/resource/selector.js';
-import type { ListenerStats } from '../../ports/dataplane/data-plane.js';
-import type { NodeEvent, NodeStatus } from '../../ports/driving/operations.js';
+import type { Explanation, PortExplanation } from '../../ports/driving/explainer.js';
+import type { ListenerTraffic, NodeEvent, NodeStatus } from '../../ports/driving/operations.js';
 import type { AppliedResource, ApplyOutcome, ObjectChange, ResourceSelector } from '../../ports/driving/resources.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
 
@@ -73,7 +73,11 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
       reason: reason ?? '',
     })),
     log: { ...status.log, ageMs: BigInt(Math.round(status.log.ageMs)) },
-    dataPlane: { ...status.dataPlane, activeConnections: BigInt(status.dataPlane.activeConnections) },
+    dataPlane: {
+      ...status.dataPlane,
+      activeConnections: BigInt(status.dataPlane.activeConnections),
+      connectionLimit: BigInt(status.dataPlane.connectionLimit),
+    },
     metricsListen: status.metricsListen,
     problems: status.problems.map(({ subject, reason, since, remedy }) => ({
       subject,
@@ -88,7 +92,7 @@ export function eventToWire({ sequence, time, severity, subject, message }: Node
   return { sequence, timeMs: BigInt(Math.round(time)), severity, subject, message };
 }
 
-export function trafficToWire(stats: ListenerStats): wire.ServiceTraffic {
+export function trafficToWire(stats: ListenerTraffic): wire.ServiceTraffic {
   const { service, port } = splitListenerId(stats.id);
   const [namespace = '', name = ''] = service.split('/');
   return {
@@ -103,11 +107,33 @@ export function trafficToWire(stats: ListenerStats): wire.ServiceTraffic {
     drained: BigInt(stats.drained),
     bytesIn: BigInt(stats.bytesIn),
     bytesOut: BigInt(stats.bytesOut),
+    protocol: stats.protocol ?? '',
+    limited: BigInt(stats.limited),
+    evicted: BigInt(stats.evicted),
+    dropped: BigInt(stats.dropped),
     endpoints: stats.endpoints.map((endpoint) => ({
       address: formatAddressPort(endpoint.address, endpoint.port),
       active: BigInt(endpoint.active),
       total: BigInt(endpoint.total),
       draining: endpoint.draining,
+      ejected: endpoint.ejected,
+    })),
+  };
+}
+
+export function explanationToWire({ nodeId, revision, ports }: Explanation): wire.ExplainResponse {
+  return { nodeId, revision, ports: ports.map(explainedPortToWire) };
+}
+
+function explainedPortToWire({ name, port, protocol, listener, listen, choice, outcome, from, endpoints }: PortExplanation) {
+  const { reason, remedy } = listener.state === 'failed' ? listener : { reason: '', remedy: '' };
+  return {
+    ...{ name, port, protocol, state: listener.state, listen, reason, remedy, choice, outcome, from },
+    endpoints: endpoints.map(({ node, since, active, ...endpoint }) => ({
+      ...endpoint,
+      node: node ?? '',
+      sinceMs: BigInt(Math.round(since ?? 0)),
+      active: BigInt(active),
     })),
   };
 }

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { ResourceObject, ServiceStatus } from '../../domain/resource/render.js';
+import type { EndpointStatus, ResourceObject, ServiceStatus } from '../../domain/resource/render.js';
 import type { ServiceTraffic } from '../generated/holdfast/admin/v1/admin.js';
 import { table } from './output.js';
 
@@ -33,9 +33,12 @@ function obstacles(service: string, { ports, endpoints }: ServiceStatus): readon
     const remedy = `add spec.endpoints, or an Endpoints object with spec.service: ${service}`;
     return [...failed, `the service has no endpoints, so that ${WHAT_CLIENTS_SEE}; ${remedy}`];
   }
-  if (endpoints.some(({ ready }) => ready)) return failed;
+  if (endpoints.some(isUsable)) return failed;
   const which = endpoints.length === 1 ? 'its only endpoint is not' : `none of its ${endpoints.length} endpoints is`;
-  return [...failed, `${which} ready, so that ${WHAT_CLIENTS_SEE}; see the Endpoints objects that publish them`];
+  const remedy = endpoints.some(({ health }) => health?.state === 'unhealthy')
+    ? `mend what the checks have found; holdfast explain service ${service}`
+    : 'see the Endpoints objects that publish them';
+  return [...failed, `${which} ready, so that ${WHAT_CLIENTS_SEE}; ${remedy}`];
 }
 
 function portTable({ ports }: ServiceStatus): string {
@@ -45,17 +48,27 @@ function portTable({ ports }: ServiceStatus): string {
 
 /** A row per endpoint and port: each is dialled and counted by itself. */
 function endpointTable({ endpoints }: ServiceStatus, services: readonly ServiceTraffic[]): string {
-  const rows = endpoints.flatMap(({ targets, source, weight, ready }) =>
-    targets.map(({ port, address }) => [
+  const rows = endpoints.flatMap((endpoint) =>
+    endpoint.targets.map(({ port, address }) => [
       address,
       port,
-      source,
-      String(weight),
-      ready ? 'yes' : 'no',
+      endpoint.source,
+      String(endpoint.weight),
+      readiness(endpoint),
       ...traffic(port, address, services),
     ]),
   );
   return table(['ENDPOINT', 'PORT', 'FROM', 'WEIGHT', 'READY', 'ACTIVE', 'TOTAL'], rows);
+}
+
+export function isUsable({ ready, health }: EndpointStatus): boolean {
+  return ready && health?.state !== 'unhealthy';
+}
+
+/** `yes`, `no`, or `no: connection refused` for what a check has found. */
+function readiness(endpoint: EndpointStatus): string {
+  if (isUsable(endpoint)) return 'yes';
+  return endpoint.health?.state === 'unhealthy' ? `no: ${endpoint.health.reason ?? 'unhealthy'}` : 'no';
 }
 
 /** An endpoint that was withdrawn and came back is there twice while the former one drains. */

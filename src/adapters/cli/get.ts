@@ -6,7 +6,7 @@ import type { GrpcAdminClient } from '../admin/grpc-admin-client.js';
 import { ChangeType } from '../generated/holdfast/admin/v1/admin.js';
 import { shortRef } from './apply.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
-import { describeObject } from './describe.js';
+import { describeObject, isUsable } from './describe.js';
 import { structured, table } from './output.js';
 import { type Selection, selectionOf } from './selection.js';
 
@@ -122,7 +122,9 @@ function ports({ status }: ResourceObject): string {
 
 function ready({ status }: ResourceObject): string {
   const endpoints = status?.endpoints ?? [];
-  return `${endpoints.filter((endpoint) => endpoint.ready).length}/${endpoints.length} ready`;
+  const unhealthy = endpoints.filter(({ health }) => health?.state === 'unhealthy').length;
+  const usable = endpoints.filter(isUsable).length;
+  return `${usable}/${endpoints.length} ready${unhealthy === 0 ? '' : `, ${unhealthy} unhealthy`}`;
 }
 
 function serviceOf({ spec }: ResourceObject): string {

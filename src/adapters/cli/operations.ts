@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ServiceTraffic, StatusResponse, TopResponse } from '../generated/holdfast/admin/v1/admin.js';
+import type { EndpointTraffic, ServiceTraffic, StatusResponse, TopResponse } from '../generated/holdfast/admin/v1/admin.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
 import { age, bytes, paint, structured, table } from './output.js';
 
@@ -29,7 +29,7 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
       ['log', `revision ${log?.revision ?? 0n}, ${log?.objects ?? 0} objects, current ${age(Number(log?.ageMs ?? 0n))} ago`],
       [
         'data plane',
-        `${dataPlane?.threads ?? 0} threads, ${dataPlane?.listeners ?? 0} of ${dataPlane?.listenerBudget ?? 0} listeners, ${dataPlane?.activeConnections ?? 0n} connections`,
+        `${dataPlane?.threads ?? 0} threads, ${dataPlane?.listeners ?? 0} of ${dataPlane?.listenerBudget ?? 0} listeners, ${dataPlane?.activeConnections ?? 0n} of ${dataPlane?.connectionLimit ?? 0n} connections`,
       ],
       ['metrics', status.metricsListen === '' ? 'off' : `http://${status.metricsListen}/metrics`],
     ],
@@ -119,16 +119,21 @@ function formatTop(rows: readonly Rates[]): string {
     busiest.map((row) => [
       row.namespace,
       row.service,
-      row.port,
+      row.protocol === 'udp' ? `${row.port} (udp)` : row.port,
       String(row.active),
       row.newPerSecond.toFixed(1),
       bytes(Math.round(row.inPerSecond)),
       bytes(Math.round(row.outPerSecond)),
       String(acceptedBy(row)),
       String(row.failed + row.refused),
-      row.endpoints.map(({ address, total, draining }) => `${address}=${total}${draining ? ' (draining)' : ''}`).join(' '),
+      row.endpoints.map(spread).join(' '),
     ]),
   );
+}
+
+function spread({ address, total, draining, ejected }: EndpointTraffic): string {
+  const state = draining ? ' (draining)' : ejected ? ' (ejected)' : '';
+  return `${address}=${total}${state}`;
 }
 
 function acceptedBy({ active, completed, failed, refused, reset, drained }: ServiceTraffic): bigint {

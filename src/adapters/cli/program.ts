@@ -84,7 +84,7 @@ function buildProgram(context: CliContext, version: string, local: LocalVerbs, d
     .configureHelp({ optionDescription, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput({ writeOut: console.out, writeErr: console.err });
-  for (const add of [addDev, addManifestVerbs, addReadingVerbs, addDelete, addOperations, addRestore])
+  for (const add of [addDev, addManifestVerbs, addReadingVerbs, addExplain, addDelete, addOperations, addRestore])
     add(program, { context, local, done });
   program
     .command('version')
@@ -172,6 +172,16 @@ function addReadingVerbs(program: Command, { context, done }: Wiring): void {
   selecting(program.command('watch [kind] [name]').description('follow changes, a line each')).action(
     async (kind, name, options) => done(await (await import('./get.js')).watch(context, given(kind, name), options)),
   );
+}
+
+function addExplain(program: Command, { context, done }: Wiring): void {
+  client(program.command('explain <kind> [name]').description('why an endpoint of a service gets connections, or does not'))
+    .addOption(namespaceOption())
+    .option('--port <port>', 'only this port, by name or number')
+    .option('--from <address>', 'which endpoint a client with this address gets')
+    .action(async (kind, name, options) =>
+      done(await (await import('./explain.js')).explain(context, given(kind, name), options)),
+    );
 }
 
 function addDelete(program: Command, { context, done }: Wiring): void {

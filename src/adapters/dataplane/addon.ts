@@ -6,6 +6,7 @@ import type { BindFailure } from '../../ports/dataplane/data-plane.js';
 
 export type NativeEvent =
   | { readonly type: 'drained'; readonly id: number; readonly address: string; readonly port: number; readonly closed: number }
+  | { readonly type: 'ejected' | 'returned'; readonly id: number; readonly address: string; readonly port: number }
   | { readonly type: 'accept_paused'; readonly detail: string };
 
 export type NativeResult =
@@ -16,6 +17,8 @@ export interface NativeInfo {
   readonly threads: number;
   readonly listenerBudget: number;
   readonly listeners: number;
+  readonly connections: number;
+  readonly connectionLimit: number;
   /** Events that found the queue of 1,024 full. */
   readonly droppedEvents: number;
 }
@@ -23,18 +26,28 @@ export interface NativeInfo {
 /** native/binding/proxy_object.h. Wrong arguments throw a TypeError. */
 export interface NativeProxy {
   apply(delta: Uint8Array): Promise<readonly NativeResult[]>;
-  /** native/binding/values.h has the rows. */
+  /** One listener's row, or those in which something changed since the last call without `id`; native/binding/values.h has the rows. */
   stats(id?: number): Float64Array;
   info(): NativeInfo;
   stop(graceMs: number): Promise<void>;
 }
 
+/** What holds for all listeners, from the start on. */
+export interface ProxySettings {
+  /** 0: one per core, at least 2 and at most 8. */
+  readonly threads: number;
+  /** Open connections and flows in all; 0: what the limit of open files allows, at two descriptors each. */
+  readonly maxConnections: number;
+  /** How long a thread that has just been busy looks for the next event before it sleeps, microseconds, at most 1,000; 0: not at all. */
+  readonly busyPollUs: number;
+  /** Dials of an endpoint that fail in a row until it gets no new connection for a while; 0: never. */
+  readonly ejectionFailures: number;
+  /** How long that while is at first, milliseconds; it doubles with each failed return, up to 16 times this. */
+  readonly ejectionReturnMs: number;
+}
+
 export interface Addon {
-  /** `threads` 0: one per core, at least 2 and at most 8. */
-  readonly Proxy: new (
-    threads: number,
-    onEvent: (event: NativeEvent) => void,
-  ) => NativeProxy;
+  readonly Proxy: new (settings: Partial<ProxySettings>, onEvent: (event: NativeEvent) => void) => NativeProxy;
   /** Locks `path` until the process ends; throws an Error with code `EWOULDBLOCK` when another holds it. Returns the descriptor. */
   lockFile(path: string): number;
   /** The user id at the other end of a unix socket. */

@@ -11,7 +11,7 @@ import type {
   ListenResult,
   TableDelta,
 } from '../../ports/dataplane/data-plane.js';
-import type { Addon, NativeEvent, NativeProxy, NativeResult } from './addon.js';
+import type { Addon, NativeEvent, NativeProxy, NativeResult, ProxySettings } from './addon.js';
 import { ListenerNumbers } from './listener-numbers.js';
 import { type NumberedStats, readStats } from './stats-rows.js';
 import { encodeTableDelta } from './table-codec.js';
@@ -19,26 +19,27 @@ import { encodeTableDelta } from './table-codec.js';
 /** About 10 us a listener to bind, so that the main thread is away for 5 ms at most. */
 const batchSize = 512;
 
-const noThreads: DataPlaneInfo = { threads: 0, listenerBudget: 0, listeners: 0 };
+const noThreads: DataPlaneInfo = { threads: 0, listenerBudget: 0, listeners: 0, connections: 0, connectionLimit: 0 };
 
 /** The proxy threads of the native addon. */
 export class NativeDataPlane implements DataPlane {
   readonly #load: () => Addon;
-  readonly #threads: number;
+  readonly #settings: Partial<ProxySettings>;
   readonly #numbers = new ListenerNumbers();
+  /** Of all listeners; the native side says which have changed. */
+  readonly #stats = new Map<ListenerId, ListenerStats>();
   #proxy: NativeProxy | undefined;
   #queue: Promise<unknown> = Promise.resolve();
 
-  /** `threads` 0: one per core, at least 2 and at most 8. */
-  constructor(load: () => Addon, threads = 0) {
+  constructor(load: () => Addon, settings: Partial<ProxySettings> = {}) {
     this.#load = load;
-    this.#threads = threads;
+    this.#settings = settings;
   }
 
   start(onEvent: (event: DataPlaneEvent) => void): void {
     if (this.#proxy !== undefined) throw new Error('the data plane was started before');
     const addon = this.#load();
-    this.#proxy = new addon.Proxy(this.#threads, (native) => {
+    this.#proxy = new addon.Proxy(this.#settings, (native) => {
       const event = this.#eventOf(native);
       if (event !== undefined) onEvent(event);
     });
@@ -51,19 +52,20 @@ export class NativeDataPlane implements DataPlane {
   }
 
   stats(): readonly ListenerStats[] {
-    return this.#proxy === undefined ? [] : readStats(this.#proxy.stats()).flatMap((row) => this.#named(row));
+    if (this.#proxy !== undefined) for (const row of readStats(this.#proxy.stats())) this.#keep(row);
+    return [...this.#stats.values()];
   }
 
   statsOf(id: ListenerId): ListenerStats | undefined {
     const number = this.#numbers.of(id);
-    if (this.#proxy === undefined || number === undefined) return undefined;
-    return readStats(this.#proxy.stats(number)).flatMap((row) => this.#named(row))[0];
+    const row = this.#proxy === undefined || number === undefined ? undefined : readStats(this.#proxy.stats(number))[0];
+    return row === undefined ? undefined : named(id, row);
   }
 
   info(): DataPlaneInfo {
     if (this.#proxy === undefined) return noThreads;
-    const { threads, listenerBudget, listeners } = this.#proxy.info();
-    return { threads, listenerBudget, listeners };
+    const { threads, listenerBudget, listeners, connections, connectionLimit } = this.#proxy.info();
+    return { threads, listenerBudget, listeners, connections, connectionLimit };
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -94,13 +96,16 @@ export class NativeDataPlane implements DataPlane {
     const removed = gone.flatMap((id) => this.#numbers.of(id) ?? []);
     const upserted = upsert.map((spec) => ({ number: this.#numbers.take(spec.id), spec }));
     const results = await proxy.apply(encodeTableDelta(removed, upserted));
-    for (const id of gone) this.#numbers.release(id);
+    for (const id of gone) {
+      this.#numbers.release(id);
+      this.#stats.delete(id);
+    }
     return upsert.flatMap((spec, index) => resultOf(spec, results[index]));
   }
 
-  #named({ number, ...counters }: NumberedStats): ListenerStats[] {
-    const id = this.#numbers.nameOf(number);
-    return id === undefined ? [] : [{ id, ...counters }];
+  #keep(row: NumberedStats): void {
+    const id = this.#numbers.nameOf(row.number);
+    if (id !== undefined && this.#numbers.of(id) !== undefined) this.#stats.set(id, named(id, row));
   }
 
   #eventOf(event: NativeEvent): DataPlaneEvent | undefined {
@@ -108,8 +113,15 @@ export class NativeDataPlane implements DataPlane {
     const id = this.#numbers.nameOf(event.id);
     const address = ipAddress(event.address);
     if (id === undefined || address === undefined) return undefined;
-    return { type: 'drained', id, endpoint: formatAddressPort(address, event.port), closed: event.closed };
+    const endpoint = formatAddressPort(address, event.port);
+    return event.type === 'drained'
+      ? { type: 'drained', id, endpoint, closed: event.closed }
+      : { type: event.type, id, endpoint };
   }
+}
+
+function named(id: ListenerId, { number: _, ...counters }: NumberedStats): ListenerStats {
+  return { id, ...counters };
 }
 
 function resultOf({ id }: ListenerSpec, result: NativeResult | undefined): ListenResult[] {

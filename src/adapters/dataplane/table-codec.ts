@@ -1,4 +1,4 @@
-import type { L4Endpoint } from '../../domain/dataplane/model.js';
+import type { Algorithm, L4Endpoint, Protocol } from '../../domain/dataplane/model.js';
 import { type IpAddress, ipAddress, ipv4ToNumber, ipv6Groups, isIpv6, numberToIpv4 } from '../../domain/kernel/network.js';
 import type { ListenerSpec } from '../../ports/dataplane/data-plane.js';
 
@@ -9,13 +9,19 @@ export interface NumberedListener {
 }
 
 const magic = 0x4454_4648; // "HFTD"
-const version = 1;
+const version = 2;
 const headerSize = 16;
 const removeSize = 4;
-const upsertSize = 36;
-const endpointSize = 20;
+const upsertSize = 52;
+const endpointSize = 24;
 
-const algorithms = { random: 0, 'round-robin': 1 } as const;
+const protocols = { tcp: 0, udp: 1 } as const satisfies Record<Protocol, number>;
+const algorithms = {
+  random: 0,
+  'round-robin': 1,
+  'least-connections': 2,
+  'source-hash': 3,
+} as const satisfies Record<Algorithm, number>;
 
 /** Slow enough for a lost SYN to be repeated once (after 1 s, RFC 6298), fast enough that the next endpoint is tried before clients give up. */
 export const defaultConnectTimeoutMs = 3_000;
@@ -43,20 +49,30 @@ function writeListener(out: Writer, { number, spec }: NumberedListener): void {
     throw new RangeError(`${spec.id} has ${spec.endpoints.length} endpoints, at most 65535 are possible`);
   out.u32(number);
   out.u8(family(spec.address));
+  out.u8(protocols[spec.protocol]);
   out.u8(algorithms[spec.algorithm]);
+  out.u8(spec.acceptProxy ? 1 : 0);
+  out.u8(spec.sendProxy);
+  out.u8(0);
   out.u16(spec.listenPort);
   out.u32(spec.drainMs);
   out.u32(spec.connectTimeoutMs ?? defaultConnectTimeoutMs);
+  out.u32(spec.affinityMs);
+  out.u32(spec.idleMs);
+  out.u32(spec.maxConnections);
   out.u16(spec.endpoints.length);
   out.u16(0);
   out.address(spec.address);
   for (const endpoint of spec.endpoints) writeEndpoint(out, endpoint);
 }
 
-function writeEndpoint(out: Writer, { address, port, weight }: L4Endpoint): void {
+function writeEndpoint(out: Writer, { address, port, weight, tier }: L4Endpoint): void {
   out.u8(family(address));
   out.u8(weight);
+  out.u8(tier);
+  out.u8(0);
   out.u16(port);
+  out.u16(0);
   out.address(address);
 }
 

@@ -1,18 +1,22 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { splitListenerId } from '../../domain/dataplane/compile.js';
 import type { OutboxStats } from '../../domain/outbox/model.js';
-import type { ListenerStats } from '../../ports/dataplane/data-plane.js';
-import type { NodeStatus } from '../../ports/driving/operations.js';
+import type { ListenerTraffic, NodeStatus } from '../../ports/driving/operations.js';
 
 /** Where the figures come from; each is asked at every scrape. */
 export interface MetricSources {
   readonly status: () => NodeStatus;
-  readonly listeners: () => readonly ListenerStats[];
+  readonly listeners: () => readonly ListenerTraffic[];
+  /** Endpoints that this node checks, and how its checks ended. */
+  readonly checks: () => { readonly targets: number; readonly succeeded: number; readonly failed: number };
   readonly outbox: () => OutboxStats;
   readonly reconciles: () => { readonly runs: number; readonly seconds: number };
 }
 
 const SERVICE_LABELS = ['namespace', 'service', 'port'] as const;
+const RESULTS = ['completed', 'failed', 'refused', 'reset', 'drained'] as const;
+
+type ServiceLabels = Readonly<Record<(typeof SERVICE_LABELS)[number], string>>;
 
 /**
  * The node's metrics in the Prometheus text format. Every series is made anew from its source at each scrape, so that the series of a
@@ -21,14 +25,21 @@ const SERVICE_LABELS = ['namespace', 'service', 'port'] as const;
 export class PrometheusMetrics {
   readonly #registry = new Registry();
   readonly #sources: MetricSources;
-  readonly #active = this.#gauge('connections_active', 'Open connections', SERVICE_LABELS);
-  readonly #connections = this.#counter('connections_total', 'Connections by how they ended', [...SERVICE_LABELS, 'result']);
+  readonly #active = this.#gauge('connections_active', 'Open TCP connections', SERVICE_LABELS);
+  readonly #connections = this.#counter('connections_total', 'TCP connections by how they ended', [...SERVICE_LABELS, 'result']);
+  readonly #flowsActive = this.#gauge('udp_flows_active', 'Open UDP flows', SERVICE_LABELS);
+  readonly #flows = this.#counter('udp_flows_total', 'UDP flows by how they ended', [...SERVICE_LABELS, 'result']);
+  readonly #drops = this.#counter('drops_total', 'What was not carried, by reason', [...SERVICE_LABELS, 'reason']);
   readonly #bytes = this.#counter('bytes_total', 'Bytes from clients (in) and to them (out)', [...SERVICE_LABELS, 'direction']);
   readonly #dialFailures = this.#counter('dial_failures_total', 'Dials of an endpoint that failed', SERVICE_LABELS);
-  readonly #endpoints = this.#gauge('endpoints', 'Endpoints by state', [...SERVICE_LABELS, 'state']);
+  readonly #endpoints = this.#gauge('endpoints', 'Endpoints that the data plane has, by state', [...SERVICE_LABELS, 'state']);
+  readonly #declared = this.#gauge('endpoints_declared', 'Endpoints that the service has, in whatever state', SERVICE_LABELS);
+  readonly #checked = this.#gauge('health_targets', 'Endpoints that this node checks', []);
+  readonly #checks = this.#counter('health_checks_total', 'Checks of endpoints by how they ended', ['result']);
   readonly #info = this.#gauge('build_info', 'Always 1', ['version', 'mode']);
   readonly #listeners = this.#gauge('listeners', 'Listening sockets by state', ['state']);
   readonly #budget = this.#gauge('listener_budget', 'Listening sockets that the descriptor limit leaves room for', []);
+  readonly #connectionLimit = this.#gauge('connection_limit', 'TCP connections and UDP flows that there may be in all', []);
   readonly #revision = this.#gauge('log_revision', 'Revision of the log that this node has reached', []);
   readonly #logAge = this.#gauge('log_age_seconds', 'How long ago the view of the log was known to be current', []);
   readonly #objects = this.#gauge('objects', 'Resources in the log', []);
@@ -62,6 +73,7 @@ export class PrometheusMetrics {
     this.#listeners.set({ state: 'listening' }, dataPlane.listeners);
     this.#listeners.set({ state: 'failed' }, dataPlane.failedListeners);
     this.#budget.set(dataPlane.listenerBudget);
+    this.#connectionLimit.set(dataPlane.connectionLimit);
     this.#revision.set(Number(log.revision));
     this.#logAge.set(log.ageMs / 1000);
     this.#objects.set(log.objects);
@@ -71,25 +83,57 @@ export class PrometheusMetrics {
     replace(this.#reconcileSeconds, {}, seconds);
     this.#ready.set(ready ? 1 : 0);
     this.#problems.set(problems.length);
+    const { targets, succeeded, failed } = this.#sources.checks();
+    this.#checked.set(targets);
+    this.#checks.reset();
+    this.#checks.inc({ result: 'succeeded' }, succeeded);
+    this.#checks.inc({ result: 'failed' }, failed);
   }
 
-  #collectTraffic(listeners: readonly ListenerStats[]): void {
-    for (const metric of [this.#active, this.#connections, this.#bytes, this.#dialFailures, this.#endpoints]) metric.reset();
+  #collectTraffic(listeners: readonly ListenerTraffic[]): void {
+    for (const metric of this.#ofServices()) metric.reset();
     for (const stats of listeners) {
       const { service: qualified, port } = splitListenerId(stats.id);
       const [namespace = '', service = ''] = qualified.split('/');
       const labels = { namespace, service, port };
-      this.#active.set(labels, stats.active);
-      for (const result of ['completed', 'failed', 'refused', 'reset', 'drained'] as const) {
-        this.#connections.inc({ ...labels, result }, stats[result]);
-      }
+      this.#drops.inc({ ...labels, reason: 'limit' }, stats.limited);
+      if (stats.protocol === 'udp') this.#collectFlows(stats, labels);
+      else this.#collectConnections(stats, labels);
+      this.#dialFailures.inc(labels, stats.dialFailures);
       this.#bytes.inc({ ...labels, direction: 'in' }, stats.bytesIn);
       this.#bytes.inc({ ...labels, direction: 'out' }, stats.bytesOut);
-      this.#dialFailures.inc(labels, stats.dialFailures);
-      const draining = stats.endpoints.filter((endpoint) => endpoint.draining).length;
-      this.#endpoints.set({ ...labels, state: 'serving' }, stats.endpoints.length - draining);
-      this.#endpoints.set({ ...labels, state: 'draining' }, draining);
+      this.#collectEndpoints(stats, labels);
     }
+  }
+
+  #ofServices() {
+    return [
+      ...[this.#active, this.#connections, this.#flowsActive, this.#flows, this.#drops, this.#bytes, this.#dialFailures],
+      ...[this.#endpoints, this.#declared],
+    ];
+  }
+
+  #collectConnections(stats: ListenerTraffic, labels: ServiceLabels): void {
+    this.#active.set(labels, stats.active);
+    for (const result of RESULTS) this.#connections.inc({ ...labels, result }, stats[result]);
+  }
+
+  #collectFlows(stats: ListenerTraffic, labels: ServiceLabels): void {
+    this.#flowsActive.set(labels, stats.active);
+    for (const result of RESULTS) this.#flows.inc({ ...labels, result }, stats[result]);
+    this.#drops.inc({ ...labels, reason: 'evicted' }, stats.evicted);
+    this.#drops.inc({ ...labels, reason: 'datagram' }, stats.dropped);
+  }
+
+  /** Each endpoint in one state: one that drains is no longer ejected. */
+  #collectEndpoints({ endpoints, declaredEndpoints }: ListenerTraffic, labels: ServiceLabels): void {
+    const draining = endpoints.filter((endpoint) => endpoint.draining).length;
+    const ejected = endpoints.filter((endpoint) => endpoint.ejected && !endpoint.draining).length;
+    const serving = endpoints.length - draining - ejected;
+    this.#endpoints.set({ ...labels, state: 'serving' }, serving);
+    this.#endpoints.set({ ...labels, state: 'draining' }, draining);
+    this.#endpoints.set({ ...labels, state: 'ejected' }, ejected);
+    this.#declared.set(labels, declaredEndpoints);
   }
 
   #gauge<Label extends string>(name: string, help: string, labelNames: readonly Label[]): Gauge<Label> {

@@ -1,5 +1,6 @@
 import { L4Compiler, splitListenerId } from '../../domain/dataplane/compile.js';
 import type { L4Delta, L4Listener, ListenerId } from '../../domain/dataplane/model.js';
+import type { NodeName } from '../../domain/identity/model.js';
 import { type Revision, ZERO_REVISION } from '../../domain/log/model.js';
 import type { Severity } from '../../domain/outbox/model.js';
 import { nameOf, type QualifiedName } from '../../domain/resource/model.js';
@@ -45,6 +46,7 @@ interface Move {
 const NEVER = new AbortController().signal;
 
 export interface L4SubsystemParts {
+  readonly nodeId: NodeName;
   readonly view: StateView;
   readonly dataPlane: DataPlane;
   readonly memory: ListenPortMemory;
@@ -62,7 +64,7 @@ export interface L4SubsystemParts {
 export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
   readonly name = 'dataplane';
   readonly #parts: L4SubsystemParts;
-  readonly #compiler = new L4Compiler();
+  readonly #compiler: L4Compiler;
   readonly #dirty = new Set<QualifiedName>();
   /** What the data plane has not confirmed: a run that failed in the middle leaves it to the next. */
   readonly #owed = new Set<ListenerId>();
@@ -81,6 +83,7 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
 
   constructor(parts: L4SubsystemParts) {
     this.#parts = parts;
+    this.#compiler = new L4Compiler(parts.nodeId);
     this.#connectTimeoutMs = parts.connectTimeoutMs;
     this.#book = new ListenerBook(parts.mayMovePorts, parts.clock);
     this.#loop = new ReconcileLoop({
@@ -315,6 +318,16 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
         this.#report('info', subjectOf(event.id), `endpoint ${event.endpoint} drained; connections cut: ${event.closed}`);
         break;
       }
+      case 'ejected':
+        this.#report(
+          'warning',
+          subjectOf(event.id),
+          `endpoint ${event.endpoint} is ejected for a while: its dials failed several times in a row`,
+        );
+        break;
+      case 'returned':
+        this.#report('info', subjectOf(event.id), `endpoint ${event.endpoint} gets connections again`);
+        break;
       case 'accept_paused':
         this.#report('warning', 'dataplane', `accepting pauses: ${event.detail}`);
         break;

@@ -1,10 +1,12 @@
 import { splitListenerId } from '../../domain/dataplane/compile.js';
+import { countEndpoints } from '../../domain/dataplane/endpoints.js';
 import { type OutboxRecord, ZERO_SEQUENCE } from '../../domain/outbox/model.js';
+import type { ClusterState } from '../../domain/resource/state.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
-import type { DataPlane } from '../../ports/dataplane/data-plane.js';
+import type { DataPlane, ListenerStats } from '../../ports/dataplane/data-plane.js';
 import type { ListenerStatus } from '../../ports/dataplane/listener-status.js';
-import type { NodeEvent, NodeStatus, Operations, StatusProblem } from '../../ports/driving/operations.js';
+import type { ListenerTraffic, NodeEvent, NodeStatus, Operations, StatusProblem } from '../../ports/driving/operations.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { Agent } from '../agent/agent.js';
@@ -86,7 +88,8 @@ export class NodeOperations implements Operations {
   }
 
   traffic() {
-    return { monotonicMs: this.#parts.clock.monotonic(), listeners: this.#parts.dataPlane.stats() };
+    const { clock, dataPlane, view } = this.#parts;
+    return { monotonicMs: clock.monotonic(), listeners: dataPlane.stats().map((stats) => trafficOf(stats, view.state)) };
   }
 
   /** Of a view that never was current: since the start. */
@@ -135,4 +138,11 @@ export class NodeOperations implements Operations {
 
 function nodeEvent({ sequence, time, severity, message, labels }: OutboxRecord): NodeEvent {
   return { sequence, time, severity, subject: labels.subject ?? labels.subsystem ?? 'agent', message };
+}
+
+function trafficOf(stats: ListenerStats, state: ClusterState): ListenerTraffic {
+  const { service, port } = splitListenerId(stats.id);
+  const resource = state.service(service)?.resource;
+  const protocol = resource?.spec.ports.find(({ name }) => name === port)?.protocol;
+  return { ...stats, protocol, declaredEndpoints: resource === undefined ? 0 : countEndpoints(state, resource) };
 }

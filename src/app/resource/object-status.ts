@@ -1,13 +1,9 @@
 import { listenerId } from '../../domain/dataplane/compile.js';
-import { formatAddressPort, type IpAddress, type PortNumber } from '../../domain/kernel/network.js';
+import { endpointsOf, type KnownEndpoint, targetPort } from '../../domain/dataplane/endpoints.js';
+import { formatAddressPort, type IpAddress } from '../../domain/kernel/network.js';
+import { nameOf, type QualifiedName, type ServicePort, type ServiceResource } from '../../domain/resource/model.js';
 import {
-  type EndpointSpec,
-  nameOf,
-  type QualifiedName,
-  type ServicePort,
-  type ServiceResource,
-} from '../../domain/resource/model.js';
-import {
+  type EndpointHealth,
   type EndpointStatus,
   type PortStatus,
   type ResourceObject,
@@ -43,33 +39,27 @@ function serviceStatus(service: ServiceResource, state: ClusterState, listeners:
   const name = nameOf(service);
   const vip = state.vips.ofService(name);
   if (vip === undefined) return undefined;
-  const published = state
-    .endpointsOf(name)
-    .flatMap(({ metadata, spec }) =>
-      spec.endpoints.map((endpoint) =>
-        endpointStatus(endpoint, service.spec.ports, `endpoints/${metadata.name}`, endpoint.ready),
-      ),
-    );
   return {
     vip,
     ports: service.spec.ports.map((port) => portStatus(name, port, vip, listeners)),
-    endpoints: [
-      ...service.spec.endpoints.map((endpoint) => endpointStatus(endpoint, service.spec.ports, 'inline', true)),
-      ...published,
-    ],
+    endpoints: endpointsOf(state, service).map((known) => endpointStatus(known, service.spec.ports)),
   };
 }
 
-function endpointStatus(endpoint: EndpointSpec, ports: readonly ServicePort[], source: string, ready: boolean): EndpointStatus {
+function endpointStatus(known: KnownEndpoint, ports: readonly ServicePort[]): EndpointStatus {
+  const { endpoint, source, ready } = known;
   const targets = ports.map((port) => ({
     port: port.name,
-    address: formatAddressPort(endpoint.address, targetOf(endpoint, port, ports.length === 1)),
+    address: formatAddressPort(endpoint.address, targetPort(endpoint, port, ports.length === 1)),
   }));
-  return { name: endpoint.name, targets, source, weight: endpoint.weight, ready };
+  const { name, weight, node } = endpoint;
+  return { name, targets, source, weight, ready, ...(node === undefined ? {} : { node }), ...healthStatus(known) };
 }
 
-function targetOf({ port: own, ports }: EndpointSpec, { name, targetPort }: ServicePort, onlyPort: boolean): PortNumber {
-  // A port may be called `constructor`.
-  const named = ports !== undefined && Object.hasOwn(ports, name) ? ports[name] : undefined;
-  return named ?? (onlyPort ? own : undefined) ?? targetPort;
+function healthStatus({ checked, health }: KnownEndpoint): { readonly health?: EndpointHealth } {
+  if (checked === undefined) return {};
+  if (health === undefined) return { health: { state: 'unknown' } };
+  const { healthy, reason, since } = health;
+  const state = healthy ? 'healthy' : 'unhealthy';
+  return { health: { state, ...(reason === '' ? {} : { reason }), since: new Date(since).toISOString() } };
 }

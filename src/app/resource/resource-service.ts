@@ -1,9 +1,12 @@
+import { healthOfKey } from '../../domain/dataplane/health.js';
 import type { VipRange } from '../../domain/dataplane/vip.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { MAX_PROBLEMS } from '../../domain/kernel/limits.js';
 import { formatAddressPort, type IpAddress } from '../../domain/kernel/network.js';
-import type { Revision } from '../../domain/log/model.js';
+import type { LogKey, Revision } from '../../domain/log/model.js';
 import { pathInDocument } from '../../domain/resource/manifest.js';
 import {
+  keyText,
   nameOf,
   type QualifiedName,
   qualifiedName,
@@ -19,7 +22,6 @@ import {
   planDelete,
   type ResourcePlan,
 } from '../../domain/resource/plan.js';
-import { MAX_PROBLEMS } from '../../domain/resource/problem.js';
 import { compareRefs, type ResourceObject, renderManifest } from '../../domain/resource/render.js';
 import { decodeResource } from '../../domain/resource/schema.js';
 import { labelSelector } from '../../domain/resource/selector.js';
@@ -252,13 +254,22 @@ export class ResourceService implements Resources {
     return objectOf(held, this.#view.state, this.#listeners);
   }
 
-  #changes({ changes }: Touched, matches: (held: Held) => boolean): readonly HeldChange[] {
+  #changes({ changes, health }: Touched, matches: (held: Held) => boolean): readonly HeldChange[] {
     const { revision } = this.#view.state;
-    return changes.flatMap(({ before, after }): HeldChange[] => {
+    const applied = changes.flatMap(({ before, after }): HeldChange[] => {
       const was = before !== undefined && matches(before);
       if (after !== undefined && matches(after)) return [{ revision, type: was ? 'modified' : 'added', held: after }];
       return was ? [{ revision, type: 'deleted', held: before }] : [];
     });
+    const seen = new Set(applied.map(({ held }) => keyText(refOf(held.resource))));
+    const checked = this.#services(health).filter((held) => matches(held) && !seen.has(keyText(refOf(held.resource))));
+    return [...applied, ...checked.map((held): HeldChange => ({ revision, type: 'modified', held }))];
+  }
+
+  /** Whose endpoints were found to be otherwise: their status differs, though nobody applied anything. */
+  #services(health: ReadonlySet<LogKey>): readonly Held[] {
+    const names = new Set([...health].flatMap((key) => healthOfKey(key)?.service ?? []));
+    return [...names].flatMap((name) => this.#view.state.service(name) ?? []);
   }
 
   /** A resource of a request that was carried out before, as it is now. */

@@ -20,14 +20,14 @@ export const agentModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, server, metrics, log) =>
+      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, server, metrics, log, health) =>
         new NodeOperations({
           agent,
           view,
           listeners,
           dataPlane,
           clock,
-          sources: [log, listeners, metrics],
+          sources: [log, listeners, health, metrics],
           version,
           dataDir: paths.dataDir,
           startedAt,
@@ -43,6 +43,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
         Servers.metrics,
         Subsystems.metrics,
         Ports.log,
+        Subsystems.health,
       ],
     )
     .inSingletonScope();

@@ -11,6 +11,10 @@ export function defaults(mode: Mode): Config {
     metricsListen: known(addressPort('127.0.0.1:9193')),
     threads: 'auto',
     connectTimeoutMs: 2_000,
+    maxConnections: 'auto',
+    busyPollUs: 0,
+    ejectionFailures: 5,
+    ejectionReturnMs: 10_000,
   };
 }
 

@@ -22,6 +22,13 @@ export interface Config {
   readonly metricsListen: AddressPort | 'off';
   readonly threads: number | 'auto';
   readonly connectTimeoutMs: number;
+  /** Open connections and UDP flows in all; `auto`: what the limit of open files leaves room for. */
+  readonly maxConnections: number | 'auto';
+  /** Microseconds; 0 is off. */
+  readonly busyPollUs: number;
+  /** Dials of an endpoint that fail in a row until it is ejected; 0 is off. */
+  readonly ejectionFailures: number;
+  readonly ejectionReturnMs: number;
 }
 
 export interface SettingFacts {
@@ -102,6 +109,34 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'live',
     value: 'duration',
     help: 'how long a dial of an endpoint may take, such as 500ms or 2s',
+  },
+  maxConnections: {
+    path: 'dataplane.maxConnections',
+    text: 'number',
+    applies: 'restart',
+    value: 'count',
+    help: 'open connections and UDP flows in all, or auto',
+  },
+  busyPollUs: {
+    path: 'dataplane.busyPoll',
+    text: 'text',
+    applies: 'restart',
+    value: 'duration',
+    help: 'how long a busy proxy thread looks for more before it sleeps: 1us to 200us, or off',
+  },
+  ejectionFailures: {
+    path: 'dataplane.ejection.failures',
+    text: 'number',
+    applies: 'restart',
+    value: 'count',
+    help: 'failed dials in a row that eject an endpoint for a while, or off',
+  },
+  ejectionReturnMs: {
+    path: 'dataplane.ejection.returnAfter',
+    text: 'text',
+    applies: 'restart',
+    value: 'duration',
+    help: 'how long an endpoint is ejected at first',
   },
 };
 

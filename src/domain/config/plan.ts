@@ -115,15 +115,23 @@ function readTexts(
   for (const setting of settingNames) {
     const text = textOf(setting);
     if (text === undefined || text === '') continue;
-    const [group = '', name] = settings[setting].path.split('.');
-    const leaf = fromText(text, settings[setting].text);
-    value[group] = name === undefined ? leaf : Object.assign(value[group] ?? {}, { [name]: leaf });
+    place(value, settings[setting].path.split('.'), fromText(text, settings[setting].text));
   }
   return readLayer(mode, value, (path) => {
     const dotted = path.join('.');
     const setting = settingNames.find((each) => dotted === settings[each].path || dotted.startsWith(`${settings[each].path}.`));
     return originOf(known(setting));
   });
+}
+
+function place(value: Record<string, unknown>, [key = '', ...below]: ConfigPath, leaf: unknown): void {
+  if (below.length === 0) {
+    value[key] = leaf;
+    return;
+  }
+  const group: Record<string, unknown> = { ...(value[key] as object | undefined) };
+  place(group, below, leaf);
+  value[key] = group;
 }
 
 function fromText(text: string, as: 'text' | 'number' | 'pairs'): unknown {

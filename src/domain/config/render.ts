@@ -13,7 +13,10 @@ export function renderSetting(setting: Setting, config: Config): string {
     }
     case 'readyTimeoutMs':
     case 'connectTimeoutMs':
+    case 'ejectionReturnMs':
       return formatDuration(config[setting]);
+    case 'busyPollUs':
+      return config.busyPollUs === 0 ? 'off' : `${config.busyPollUs}us`;
     case 'vipRange':
       return formatIpv4Range(config.vipRange);
     case 'metricsListen': {
@@ -23,6 +26,8 @@ export function renderSetting(setting: Setting, config: Config): string {
     case 'logLevel':
     case 'outboxCapacity':
     case 'threads':
+    case 'maxConnections':
+    case 'ejectionFailures':
       return String(config[setting]);
   }
 }

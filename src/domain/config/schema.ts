@@ -11,6 +11,9 @@ const loopbackBlocks = blocks('127.0.0.0/8');
 /** A ring of records of about 1 KiB each: 1 GiB at most. */
 const greatestCapacity = 1_048_576;
 
+/** Two descriptors each; no kernel of ours gives more. */
+const mostConnections = 10_000_000;
+
 /** What one source says; no defaults. */
 export type ConfigLayer = Partial<Config>;
 
@@ -33,6 +36,16 @@ export function layerSchema(mode: Mode) {
         .strictObject({
           threads: leaf('a whole number from 1 to 8, or auto', (value) => (value === 'auto' ? value : between(1, 8)(value))),
           connectTimeout: duration,
+          maxConnections: leaf(`a whole number from 1 to ${mostConnections}, or auto`, (value) =>
+            value === 'auto' ? value : between(1, mostConnections)(value),
+          ),
+          busyPoll,
+          ejection: z
+            .strictObject({
+              failures: leaf('a whole number from 1 to 100, or off', (value) => (value === 'off' ? 0 : between(1, 100)(value))),
+              returnAfter: duration,
+            })
+            .optional(),
         })
         .optional(),
     })
@@ -48,6 +61,10 @@ export function layerSchema(mode: Mode) {
           metricsListen: file.metrics?.listen,
           threads: file.dataplane?.threads,
           connectTimeoutMs: file.dataplane?.connectTimeout,
+          maxConnections: file.dataplane?.maxConnections,
+          busyPollUs: file.dataplane?.busyPoll,
+          ejectionFailures: file.dataplane?.ejection?.failures,
+          ejectionReturnMs: file.dataplane?.ejection?.returnAfter,
         }),
     );
 }
@@ -71,6 +88,14 @@ const duration = leaf(
     // A wait of nothing is a mistake for a setting of the daemon.
     textual(durationMs)(value) || undefined,
 );
+
+/** More does not find more, and a thread that looks all the time takes a core from its neighbours. */
+const mostBusyPollUs = 200;
+const busyPoll = leaf(`1us to ${mostBusyPollUs}us, or off`, (value) => {
+  if (value === 'off') return 0;
+  const match = typeof value === 'string' ? /^([1-9]\d{0,2})us$/.exec(value) : null;
+  return match === null ? undefined : between(1, mostBusyPollUs)(Number(match[1]));
+});
 
 const listen = leaf('address:port (IPv6 in brackets), or off', (value) =>
   value === 'off' ? value : textual(addressPort)(value),

@@ -1,8 +1,12 @@
+import type { NodeName } from '../identity/model.js';
 import { durationMs } from '../kernel/duration.js';
-import { formatAddressPort } from '../kernel/network.js';
-import type { EndpointSpec, QualifiedName, ServicePort, ServiceResource } from '../resource/model.js';
+import { nameOf, type QualifiedName, type ServicePort, type ServiceResource, type ServiceSpec } from '../resource/model.js';
 import type { ClusterState } from '../resource/state.js';
-import type { L4Delta, L4Endpoint, L4Listener, L4Table, ListenerId } from './model.js';
+import { endpointsOf, judgeEndpoints } from './endpoints.js';
+import type { L4Delta, L4Endpoint, L4Listener, L4Table, ListenerId, ProxyHeader } from './model.js';
+
+/** A flow of UDP has no end that could be seen: an answer that takes longer is rare. */
+const UDP_IDLE_MS = 60_000;
 
 export function listenerId(service: QualifiedName, port: string): ListenerId {
   return `${service}/${port}` as ListenerId;
@@ -14,18 +18,23 @@ export function splitListenerId(id: ListenerId): { readonly service: QualifiedNa
   return { service: id.slice(0, slash) as QualifiedName, port: id.slice(slash + 1) };
 }
 
-/** The whole table. What follows changes uses `L4Compiler`, whose table is equal to this one. */
-export function compileServices(state: ClusterState): L4Table {
+/** The whole table of the node `nodeId`. What follows changes uses `L4Compiler`, whose table is equal to this one. */
+export function compileServices(state: ClusterState, nodeId: NodeName): L4Table {
   const listeners = [...state.all()].flatMap(({ resource }) =>
-    resource.kind === 'Service' ? compileService(state, resource) : [],
+    resource.kind === 'Service' ? compileService(state, resource, nodeId) : [],
   );
   return new Map(listeners.map((listener) => [listener.id, listener]));
 }
 
 /** Keeps the table of a changing state at the cost of what changed. */
 export class L4Compiler {
+  readonly #nodeId: NodeName;
   readonly #table = new Map<ListenerId, L4Listener>();
   readonly #byService = new Map<QualifiedName, readonly ListenerId[]>();
+
+  constructor(nodeId: NodeName) {
+    this.#nodeId = nodeId;
+  }
 
   get table(): L4Table {
     return this.#table;
@@ -37,7 +46,7 @@ export class L4Compiler {
     const remove: ListenerId[] = [];
     for (const name of services) {
       const resource = state.service(name)?.resource;
-      const listeners = resource === undefined ? [] : compileService(state, resource);
+      const listeners = resource === undefined ? [] : compileService(state, resource, this.#nodeId);
       const ids = listeners.map(({ id }) => id);
       for (const id of this.#byService.get(name) ?? []) {
         if (ids.includes(id)) continue;
@@ -57,52 +66,49 @@ export class L4Compiler {
   }
 }
 
-function compileService(state: ClusterState, { metadata, spec }: ServiceResource): readonly L4Listener[] {
-  const name = `${metadata.namespace}/${metadata.name}` as QualifiedName;
+function compileService(state: ClusterState, service: ServiceResource, nodeId: NodeName): readonly L4Listener[] {
+  const name = nameOf(service);
   const address = state.vips.ofService(name);
   if (address === undefined || state.vips.get(address)?.releasedAt !== undefined) return [];
-  const endpoints = readyEndpoints(state, name, spec.endpoints);
-  return spec.ports.map((port) => ({
+  const known = endpointsOf(state, service);
+  return service.spec.ports.map((port) => ({
     id: listenerId(name, port.name),
     address,
     port: port.port,
     protocol: port.protocol,
-    algorithm: spec.balance.algorithm,
-    drainMs: durationMs(spec.drain.timeout) ?? 0,
-    endpoints: resolve(endpoints, port, spec.ports.length === 1),
+    algorithm: service.spec.balance.algorithm,
+    drainMs: ms(service.spec.drain.timeout),
+    affinityMs: ms(service.spec.affinity?.clientIP.timeout),
+    maxConnections: service.spec.limits?.connections ?? 0,
+    ...byProtocol(service.spec, port),
+    endpoints: judgeEndpoints(known, service, port, nodeId).flatMap(({ endpoint, port, tier, withheld }): L4Endpoint[] =>
+      withheld === undefined ? [{ address: endpoint.address, port, weight: endpoint.weight, tier }] : [],
+    ),
   }));
 }
 
-function readyEndpoints(state: ClusterState, name: QualifiedName, inline: readonly EndpointSpec[]): readonly EndpointSpec[] {
-  const published = state.endpointsOf(name).flatMap(({ spec }) => spec.endpoints.filter(({ ready }) => ready));
-  return [...inline, ...published];
+function byProtocol({ idleTimeout, proxyProtocol }: ServiceSpec, { protocol }: ServicePort) {
+  if (protocol === 'udp') return { idleMs: ms(idleTimeout, UDP_IDLE_MS), acceptProxy: false, sendProxy: 0 as ProxyHeader };
+  return { idleMs: ms(idleTimeout), acceptProxy: proxyProtocol?.accept === true, sendProxy: headerOf(proxyProtocol?.send) };
 }
 
-/** The first of two endpoints with the same address and port counts: inline ones, then publishers by name. */
-function resolve(endpoints: readonly EndpointSpec[], port: ServicePort, onlyPort: boolean): readonly L4Endpoint[] {
-  const resolved = new Map<string, L4Endpoint>();
-  for (const { address, port: own, ports, weight } of endpoints) {
-    // A port may be called `constructor`.
-    const named = ports !== undefined && Object.hasOwn(ports, port.name) ? ports[port.name] : undefined;
-    const target = named ?? (onlyPort ? own : undefined) ?? port.targetPort;
-    const identity = formatAddressPort(address, target);
-    if (!resolved.has(identity)) resolved.set(identity, { address, port: target, weight });
-  }
-  return [...resolved.values()];
+function headerOf(send: 'v1' | 'v2' | undefined): ProxyHeader {
+  if (send === undefined) return 0;
+  return send === 'v1' ? 1 : 2;
 }
 
-function sameListener(a: L4Listener, b: L4Listener): boolean {
+function ms(duration: string | undefined, otherwise = 0): number {
+  return duration === undefined ? otherwise : (durationMs(duration) ?? otherwise);
+}
+
+function sameListener({ endpoints: a, ...scalars }: L4Listener, { endpoints: b, ...others }: L4Listener): boolean {
   return (
-    a.address === b.address &&
-    a.port === b.port &&
-    a.protocol === b.protocol &&
-    a.algorithm === b.algorithm &&
-    a.drainMs === b.drainMs &&
-    a.endpoints.length === b.endpoints.length &&
-    a.endpoints.every((endpoint, index) => sameEndpoint(endpoint, b.endpoints[index]))
+    Object.entries(scalars).every(([key, value]) => others[key as keyof typeof others] === value) &&
+    a.length === b.length &&
+    a.every((endpoint, index) => sameEndpoint(endpoint, b[index]))
   );
 }
 
 function sameEndpoint(a: L4Endpoint, b: L4Endpoint | undefined): boolean {
-  return a.address === b?.address && a.port === b.port && a.weight === b.weight;
+  return a.address === b?.address && a.port === b.port && a.weight === b.weight && a.tier === b.tier;
 }

@@ -1,4 +1,6 @@
-import type { Algorithm } from '../dataplane/model.js';
+import type { HealthSpec } from '../dataplane/health.js';
+import type { Algorithm, Locality, Protocol } from '../dataplane/model.js';
+import type { NodeName } from '../identity/model.js';
 import type { Brand } from '../kernel/brand.js';
 import type { IpAddress, PortNumber } from '../kernel/network.js';
 import { type LogKey, logKey } from '../log/model.js';
@@ -32,7 +34,7 @@ export interface ServicePort {
   readonly name: string;
   readonly port: PortNumber;
   readonly targetPort: PortNumber;
-  readonly protocol: 'tcp';
+  readonly protocol: Protocol;
 }
 
 export interface EndpointSpec {
@@ -44,6 +46,8 @@ export interface EndpointSpec {
   readonly ports?: Readonly<Record<string, PortNumber>> | undefined;
   /** 1 to 100. */
   readonly weight: number;
+  /** The node that it runs on: for locality, and that node checks its health. */
+  readonly node?: NodeName | undefined;
 }
 
 export interface PublishedEndpoint extends EndpointSpec {
@@ -55,7 +59,16 @@ export interface ServiceSpec {
   readonly ports: readonly ServicePort[];
   /** Asked for by the manifest; otherwise the allocator chooses. */
   readonly vip?: IpAddress | undefined;
-  readonly balance: { readonly algorithm: Algorithm };
+  readonly balance: { readonly algorithm: Algorithm; readonly locality: Locality };
+  /** A client's address keeps its endpoint for this long after its last new connection. */
+  readonly affinity?: { readonly clientIP: { readonly timeout: string } } | undefined;
+  /** For each port of the service, on each node. */
+  readonly limits?: { readonly connections: number } | undefined;
+  /** For its TCP ports. */
+  readonly proxyProtocol?: { readonly accept: boolean; readonly send?: 'v1' | 'v2' | undefined } | undefined;
+  /** A duration as written; without it TCP connections never end for being idle, and UDP flows after 60 s. */
+  readonly idleTimeout?: string | undefined;
+  readonly health?: HealthSpec | undefined;
   /** A duration as written, `30s`. */
   readonly drain: { readonly timeout: string };
   readonly endpoints: readonly EndpointSpec[];

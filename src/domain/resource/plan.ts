@@ -1,6 +1,7 @@
 import { VIP_RANGE_KEY, VipAllocator, type VipRange } from '../dataplane/vip.js';
 import { canonicalJson } from '../kernel/canonical-json.js';
 import { AgentError } from '../kernel/errors.js';
+import { MAX_PROBLEMS } from '../kernel/limits.js';
 import type { IpAddress } from '../kernel/network.js';
 import { type Change, type Precondition, ZERO_REVISION } from '../log/model.js';
 import {
@@ -17,7 +18,7 @@ import {
   type Source,
   type Stored,
 } from './model.js';
-import { formatPath, MAX_PROBLEMS, type Problem } from './problem.js';
+import { formatPath, type Problem } from './problem.js';
 import { endpointPortProblems } from './schema.js';
 import { type ClusterState, type Held, serviceOf } from './state.js';
 

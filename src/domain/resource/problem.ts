@@ -1,3 +1,5 @@
+import { MAX_PROBLEMS } from '../kernel/limits.js';
+
 /** One thing that is wrong with a document. */
 export interface Problem {
   /** `spec.ports[0].port`; empty for the document itself. */
@@ -13,12 +15,7 @@ interface Issue {
   readonly params?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Enough to mend a manifest; a file with thousands of mistakes has one cause. */
-export const MAX_PROBLEMS = 20;
 const MAX_FOUND = 60;
-
-/** The parameters of an issue whose message is the whole sentence. */
-export const SENTENCE = { sentence: true } as const;
 
 /** Issues of the schemas, whose messages are what was expected, as problems that also say what was found. */
 export function problemsOf(issues: readonly Issue[], value: unknown): readonly Problem[] {

@@ -34,6 +34,17 @@ export interface EndpointStatus {
   readonly source: string;
   readonly weight: number;
   readonly ready: boolean;
+  readonly node?: string;
+  /** What checks have found; absent when the service has none. */
+  readonly health?: EndpointHealth;
+}
+
+export interface EndpointHealth {
+  /** `unknown` before the first verdict: used like a healthy one. */
+  readonly state: 'healthy' | 'unhealthy' | 'unknown';
+  readonly reason?: string;
+  /** RFC 3339. */
+  readonly since?: string;
 }
 
 export interface EndpointTarget {

@@ -1,30 +1,20 @@
 import { z } from 'zod';
+import { protocolProblems, trafficShape } from '../dataplane/schema.js';
+import { nodeName } from '../identity/model.js';
 import { durationMs } from '../kernel/duration.js';
 import { formatAddressPort, type IpAddress, ipAddress, ipv6Groups, type PortNumber } from '../kernel/network.js';
+import { object, oneOf, port, SENTENCE, wholeNumber } from '../kernel/schema.js';
 import { closest } from '../kernel/suggest.js';
 import { API_VERSION, DEFAULT_NAMESPACE, KINDS, type Resource } from './model.js';
-import { found, MAX_PROBLEMS, type Problem, problemsOf, SENTENCE } from './problem.js';
+import { found, type Problem, problemsOf } from './problem.js';
 
 /** Keys that the resource model has and this version does not enforce: refused by name rather than accepted and ignored. */
 const PLANNED = {
-  spec: [
-    'health',
-    'networkPolicy',
-    'expose',
-    'selector',
-    'affinity',
-    'onStale',
-    'dataPath',
-    'limits',
-    'proxyProtocol',
-    'idleTimeout',
-  ],
+  spec: ['networkPolicy', 'expose', 'selector', 'onStale', 'dataPath'],
   port: ['hostPort'],
-  balance: ['locality'],
-  endpoint: ['node', 'health'],
+  endpoint: ['health'],
 };
 const PLANNED_KINDS = ['Volume', 'StorageClass', 'VolumeSnapshot', 'Secret', 'LogSink', 'Node', 'Instance'];
-const PLANNED_ALGORITHMS = ['least-connections', 'source-hash'];
 
 const MAX_PORTS = 64;
 const MAX_ENDPOINTS = 1_000;
@@ -32,40 +22,22 @@ const MAX_LABELS = 64;
 /** A day: more is a typing error. */
 const MAX_DRAIN_MS = 24 * 60 * 60 * 1000;
 
-/** An object whose unknown keys are errors with a suggestion, or named as not built yet. */
-function object<Shape extends z.ZodRawShape>(shape: Shape, planned: readonly string[] = []) {
-  const known = Object.keys(shape);
-  return z.strictObject(shape, {
-    error: (issue) => {
-      if (issue.code !== 'unrecognized_keys') return 'a mapping';
-      return JSON.stringify(issue.keys.slice(0, MAX_PROBLEMS).map((key) => unknownKey(key, known, planned)));
-    },
-  });
-}
-
-function unknownKey(key: string, known: readonly string[], planned: readonly string[]): readonly [string, string] {
-  if (planned.includes(key)) return [key, 'this key is not built yet in this version; remove it'];
-  const near = closest(key, known);
-  const hint = near === undefined ? `; the keys here are ${known.join(', ')}` : `; did you mean ${near}?`;
-  return [key, `unknown key${hint}`];
-}
-
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const A_LABEL = 'a DNS-1123 label: 1 to 63 of a-z, 0-9 and -, not at either end';
 const dnsLabel = z.string('a name').regex(LABEL, A_LABEL);
-const port = z
-  .number('a port number, 1 to 65535')
-  .refine((value) => Number.isInteger(value) && value >= 1 && value <= 65_535, 'a port number, 1 to 65535')
-  .transform((value) => value as PortNumber);
 const address = z.string('an IPv4 or IPv6 address').transform((text, context) => {
   const parsed = ipAddress(text);
   if (parsed !== undefined) return parsed;
   context.addIssue({ code: 'custom', message: 'an IPv4 or IPv6 address' });
   return z.NEVER;
 });
-const weight = z
-  .number('a whole number from 1 to 100')
-  .refine((value) => Number.isInteger(value) && value >= 1 && value <= 100, 'a whole number from 1 to 100');
+const node = z.string('the name of a node').transform((text, context) => {
+  const name = nodeName(text);
+  if (name !== undefined) return name;
+  context.addIssue({ code: 'custom', message: `the name of a node, ${A_LABEL}` });
+  return z.NEVER;
+});
+const weight = wholeNumber(1, 100);
 const drainTimeout = z.string('a duration such as 30s or 5m').refine((text) => {
   const ms = durationMs(text);
   return ms !== undefined && ms <= MAX_DRAIN_MS;
@@ -111,11 +83,8 @@ const metadata = object({
   labels: labels.default({}),
 });
 
-const protocol = z.literal('tcp', {
-  error: ({ input }) => (input === 'udp' ? 'tcp (udp is not built yet in this version)' : 'tcp'),
-});
 const servicePort = object(
-  { name: dnsLabel.optional(), port, targetPort: port.optional(), protocol: protocol.default('tcp') },
+  { name: dnsLabel.optional(), port, targetPort: port.optional(), protocol: oneOf('tcp', 'udp').default('tcp') },
   PLANNED.port,
 ).transform((value) => ({
   name: value.name ?? `${value.protocol}-${value.port}`,
@@ -123,13 +92,6 @@ const servicePort = object(
   targetPort: value.targetPort ?? value.port,
   protocol: value.protocol,
 }));
-
-const algorithm = z.enum(['random', 'round-robin'], {
-  error: ({ input }) => {
-    const known = 'random or round-robin';
-    return PLANNED_ALGORITHMS.includes(String(input)) ? `${known} (${String(input)} is not built yet in this version)` : known;
-  },
-});
 
 const portsByName = dictionary('a mapping of port names to port numbers', LABEL, A_LABEL, port).refine(
   (record) => Object.keys(record).length > 0,
@@ -142,6 +104,7 @@ const endpointShape = {
   port: port.optional(),
   ports: portsByName.optional(),
   weight: weight.default(1),
+  node: node.optional(),
 };
 const oneOfPorts = ({ port, ports }: { port?: unknown; ports?: unknown }) => port === undefined || ports === undefined;
 const ONE_OF_PORTS = { message: 'expected either port or ports, found both', path: ['ports'], params: SENTENCE };
@@ -222,7 +185,7 @@ const serviceSpec = object(
   {
     ports,
     vip: address.optional(),
-    balance: object({ algorithm: algorithm.default('random') }, PLANNED.balance).default({ algorithm: 'random' }),
+    ...trafficShape,
     drain: object({ timeout: drainTimeout.default('30s') }).default({ timeout: '30s' }),
     endpoints: endpointList(endpoint).default([]),
   },
@@ -233,6 +196,7 @@ const serviceSpec = object(
       context.addIssue({ code: 'custom', message, path: ['endpoints', index, ...path], params: SENTENCE });
     }
   }
+  for (const { path, message } of protocolProblems(spec)) context.addIssue({ code: 'custom', message, path, params: SENTENCE });
 });
 
 /** How an endpoint's own ports contradict the ports of its service; the messages are sentences. */

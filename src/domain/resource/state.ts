@@ -1,3 +1,4 @@
+import { HealthIndex, healthKey, healthOfKey, type KnownHealth } from '../dataplane/health.js';
 import { type KnownVip, VIP_RANGE_KEY, VipIndex, vipOfKey } from '../dataplane/vip.js';
 import type { IpAddress } from '../kernel/network.js';
 import {
@@ -40,6 +41,8 @@ export interface ResourceChange {
 export interface Touched {
   readonly services: ReadonlySet<QualifiedName>;
   readonly changes: readonly ResourceChange[];
+  /** Verdicts that were written or taken back. */
+  readonly health: ReadonlySet<LogKey>;
 }
 
 /**
@@ -51,6 +54,8 @@ export class ClusterState {
   /** Keys of the Endpoints objects of a service, by the service's name. */
   readonly #endpointsOf = new Map<QualifiedName, Set<string>>();
   readonly vips = new VipIndex();
+  /** What was found of endpoints that are checked. */
+  readonly health = new HealthIndex();
   #vipRange: string | undefined;
   #logId: LogId | undefined;
   #revision: Revision = ZERO_REVISION;
@@ -83,6 +88,8 @@ export class ClusterState {
     const present = new Set<string>(snapshot.items.map(({ key }) => key));
     const touched = new TouchedBuilder();
     this.vips.clear();
+    for (const service of this.health.services()) touched.addHealth(service, this.health.of(service).keys());
+    this.health.clear();
     this.#vipRange = undefined;
     for (const key of [...this.#resources.keys()]) if (!present.has(key)) this.#setResource(key, undefined, touched);
     for (const fact of items) {
@@ -155,6 +162,10 @@ export class ClusterState {
       case 'vip-range':
         this.#vipRange = fact.cidr;
         break;
+      case 'health':
+        this.health.set(fact.service, fact.target, fact.record);
+        touched.addHealth(fact.service, [fact.target]);
+        break;
     }
   }
 
@@ -189,6 +200,12 @@ export class ClusterState {
 class TouchedBuilder implements Touched {
   readonly services = new Set<QualifiedName>();
   readonly changes: ResourceChange[] = [];
+  readonly health = new Set<LogKey>();
+
+  addHealth(service: QualifiedName, targets: Iterable<string>): void {
+    this.services.add(service);
+    for (const target of targets) this.health.add(healthKey(service, target));
+  }
 
   add(before: Held | undefined, after: Held | undefined): void {
     const resource = (after ?? before)?.resource;
@@ -202,13 +219,23 @@ class TouchedBuilder implements Touched {
 type Fact =
   | { readonly is: 'resource'; readonly key: LogKey; readonly held: Held | undefined }
   | { readonly is: 'vip'; readonly address: IpAddress; readonly vip: KnownVip }
-  | { readonly is: 'vip-range'; readonly cidr: string | undefined };
+  | { readonly is: 'vip-range'; readonly cidr: string | undefined }
+  | {
+      readonly is: 'health';
+      readonly service: QualifiedName;
+      readonly target: string;
+      readonly record: KnownHealth | undefined;
+    };
 
 function factOf(key: LogKey, value: string | null, revision: Revision): Fact | undefined {
   const address = vipOfKey(key);
   // A record of an address is replaced, never removed.
   if (address !== undefined) return value === null ? undefined : { is: 'vip', address, vip: { ...JSON.parse(value), revision } };
   if (key === VIP_RANGE_KEY) return { is: 'vip-range', cidr: value === null ? undefined : JSON.parse(value) };
+  const checked = healthOfKey(key);
+  if (checked !== undefined) {
+    return { is: 'health', ...checked, record: value === null ? undefined : { ...JSON.parse(value), revision } };
+  }
   if (!key.startsWith('service/') && !key.startsWith('endpoints/')) return undefined;
   return { is: 'resource', key, held: value === null ? undefined : { resource: JSON.parse(value), revision } };
 }

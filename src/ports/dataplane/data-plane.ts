@@ -24,13 +24,19 @@ export type ListenResult =
 /** Counters since the listener was first applied; they never go down. */
 export interface ListenerStats {
   readonly id: ListenerId;
+  /** Open connections, or UDP flows. */
   readonly active: number;
-  /** Accepted connections by how they ended. Their sum and `active` make the accepted ones. */
+  /** Accepted connections (UDP: flows) by how they ended; an idle flow that ends is `completed`. Their sum and `active` make the accepted ones. */
   readonly completed: number;
   /** No endpoint could be reached. */
   readonly failed: number;
-  /** There was no endpoint at all. */
+  /** There was no endpoint at all, the client's PROXY header was none, or a limit was reached (`limited` are those of them). */
   readonly refused: number;
+  readonly limited: number;
+  /** UDP flows that gave way to newer ones. */
+  readonly evicted: number;
+  /** UDP datagrams that could not be passed on. */
+  readonly dropped: number;
   /** Ended by a reset or an error of either side. */
   readonly reset: number;
   /** Closed because a drain reached its deadline. */
@@ -49,6 +55,8 @@ export interface EndpointStats {
   readonly active: number;
   readonly total: number;
   readonly draining: boolean;
+  /** Gets no new connection for the moment, as its dials failed several times in a row. */
+  readonly ejected: boolean;
 }
 
 export interface DataPlaneInfo {
@@ -56,6 +64,9 @@ export interface DataPlaneInfo {
   /** How many sockets may listen, and how many do. */
   readonly listenerBudget: number;
   readonly listeners: number;
+  /** Open connections and flows, and how many there may be in all. */
+  readonly connections: number;
+  readonly connectionLimit: number;
 }
 
 export type DataPlaneEvent =
@@ -64,6 +75,8 @@ export type DataPlaneEvent =
    * look like a whole one. At once when there was none; never when the endpoint came back before.
    */
   | { readonly type: 'drained'; readonly id: ListenerId; readonly endpoint: string; readonly closed: number }
+  /** An endpoint's dials failed several times in a row: it gets no new connection until `returned`, or until all others fail. */
+  | { readonly type: 'ejected' | 'returned'; readonly id: ListenerId; readonly endpoint: string }
   /** Accepting pauses because descriptors or memory ran out; it is taken up again by itself. */
   | { readonly type: 'accept_paused'; readonly detail: string };
 

@@ -1,3 +1,4 @@
+import type { Protocol } from '../../domain/dataplane/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { ListenerStats } from '../dataplane/data-plane.js';
 
@@ -33,6 +34,7 @@ export interface NodeStatus {
     readonly listenerBudget: number;
     readonly failedListeners: number;
     readonly activeConnections: number;
+    readonly connectionLimit: number;
   };
   readonly metricsListen: string;
   /** Not empty: degraded. */
@@ -47,10 +49,18 @@ export interface NodeEvent {
   readonly message: string;
 }
 
+/** The counters of a service port, with what they count. */
+export interface ListenerTraffic extends ListenerStats {
+  /** Undefined for a listener whose service is gone. */
+  readonly protocol: Protocol | undefined;
+  /** Endpoints that the service has, whether they are used or not. */
+  readonly declaredEndpoints: number;
+}
+
 /** What this node is doing, for those who operate it. Changes nothing. */
 export interface Operations {
   status(): NodeStatus;
   /** The retained events, then with `follow` every new one until abort. */
   events(follow: boolean, options: CallOptions): AsyncIterable<NodeEvent>;
-  traffic(): { readonly monotonicMs: number; readonly listeners: readonly ListenerStats[] };
+  traffic(): { readonly monotonicMs: number; readonly listeners: readonly ListenerTraffic[] };
 }

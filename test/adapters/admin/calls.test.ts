@@ -64,7 +64,8 @@ describe('every call', () => {
     const problem = { subject: 's', reason: 'r', since: 5, remedy: 'm' };
     operations.current = { ...operations.current, problems: [problem, { ...problem, since: undefined }] };
     const counters = { completed: 1, failed: 2, refused: 3, reset: 4, drained: 5, bytesIn: 6, bytesOut: 7, dialFailures: 8 };
-    const stats = (id: string) => ({ id: id as never, active: 9, ...counters, endpoints: [] });
+    const none = { limited: 1, evicted: 0, dropped: 0, protocol: 'tcp' as const, declaredEndpoints: 0 };
+    const stats = (id: string) => ({ id: id as never, active: 9, ...counters, ...none, endpoints: [] });
     operations.listeners = [stats('default/a/http'), stats('prod/b/http')];
     expect(await api.status(options)).toMatchObject({
       nodeId: 'n1',
@@ -72,7 +73,9 @@ describe('every call', () => {
       problems: [{ sinceMs: 5n }, { sinceMs: 0n }],
     });
     const { services } = await api.top({ namespace: 'prod' }, options);
-    expect(services).toMatchObject([{ namespace: 'prod', service: 'b', port: 'http', active: 9n, drained: 5n, bytesOut: 7n }]);
+    expect(services).toMatchObject([
+      { namespace: 'prod', service: 'b', port: 'http', active: 9n, drained: 5n, bytesOut: 7n, limited: 1n, protocol: 'tcp' },
+    ]);
     expect((await api.top({ namespace: '' }, options)).services).toHaveLength(2);
   });
 

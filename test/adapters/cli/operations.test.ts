@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import type { ListenerStats } from '../../../src/ports/dataplane/data-plane.js';
+import type { ListenerTraffic } from '../../../src/ports/driving/operations.js';
 import { cliRig } from '../../support/cli-rig.js';
 import { endpoint } from '../../support/listeners.js';
 
@@ -9,7 +9,7 @@ function atNoon(): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 31, 12, 3) });
 }
 
-function stats(id: string, count: number): ListenerStats {
+function stats(id: string, count: number): ListenerTraffic {
   const counters = {
     completed: count,
     failed: 1,
@@ -19,9 +19,14 @@ function stats(id: string, count: number): ListenerStats {
     bytesIn: 2_048 * count,
     bytesOut: 0,
     dialFailures: 0,
+    limited: 0,
+    evicted: 0,
+    dropped: 0,
+    protocol: 'tcp' as const,
+    declaredEndpoints: 1,
   };
-  const endpoints = [{ ...endpoint(18_081), active: 0, total: count, draining: true }];
-  return { id: id as ListenerStats['id'], active: 0, ...counters, endpoints };
+  const endpoints = [{ ...endpoint(18_081), active: 0, total: count, draining: true, ejected: false }];
+  return { id: id as ListenerTraffic['id'], active: 0, ...counters, endpoints };
 }
 
 describe('status', () => {
@@ -39,7 +44,7 @@ describe('status', () => {
         'up          3m',
         'data        /data',
         'log         revision 7, 3 objects, current 1s ago',
-        'data plane  2 threads, 3 of 100 listeners, 5 connections',
+        'data plane  2 threads, 3 of 100 listeners, 5 of 4096 connections',
         'metrics     http://127.0.0.1:9193/metrics',
         '',
         'SUBSYSTEM  STATE  SINCE  REASON',

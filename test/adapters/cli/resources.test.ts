@@ -256,8 +256,9 @@ describe('describe', () => {
     const { cli, apply, operations } = await setUp();
     await apply(serviceDocument('web', { endpoints: [endpoint(18_081), { ...endpoint(18_082), weight: 3 }] }));
     const counters = { completed: 0, failed: 0, refused: 0, reset: 0, drained: 0, bytesIn: 0, bytesOut: 0, dialFailures: 0 };
-    const endpoints = [{ ...endpoint(18_081), active: 2, total: 9, draining: false }];
-    operations.listeners = [{ id: 'default/web/http', active: 0, ...counters, endpoints }] as never;
+    const more = { limited: 0, evicted: 0, dropped: 0, protocol: 'tcp', declaredEndpoints: 2 };
+    const endpoints = [{ ...endpoint(18_081), active: 2, total: 9, draining: false, ejected: false }];
+    operations.listeners = [{ id: 'default/web/http', active: 0, ...counters, ...more, endpoints }] as never;
     const { code, out, err } = await cli(['describe', 'svc', 'web']);
     expect([code, err, parse(out.slice(0, out.indexOf('address: 10')))]).toMatchObject([0, '', { metadata: { name: 'web' } }]);
     expect(tail(out)).toBe(

@@ -22,16 +22,19 @@ test('a missing addon says what to do', () => {
 });
 
 test.each([
-  ['threads', () => new addon.Proxy(1.5, ignore), 'threads must be an integer from 0 to 64'],
-  ['onEvent', () => Reflect.construct(addon.Proxy, [0]), 'onEvent must be a function'],
+  ['settings', () => Reflect.construct(addon.Proxy, [2, ignore]), 'settings must be an object'],
+  ['threads', () => new addon.Proxy({ threads: 1.5 }, ignore), 'threads must be an integer from 0 to 64'],
+  ['busyPollUs', () => new addon.Proxy({ busyPollUs: 1_001 }, ignore), 'busyPollUs must be an integer from 0 to 1000'],
+  ['onEvent', () => Reflect.construct(addon.Proxy, [{}]), 'onEvent must be a function'],
   [
     'delta',
-    () => Reflect.apply(Reflect.get(new addon.Proxy(2, ignore), 'apply'), new addon.Proxy(2, ignore), [[]]),
+    () =>
+      Reflect.apply(Reflect.get(new addon.Proxy({ threads: 2 }, ignore), 'apply'), new addon.Proxy({ threads: 2 }, ignore), [[]]),
     'delta must be a Uint8Array',
   ],
-  ['delta', () => new addon.Proxy(2, ignore).apply(new Uint8Array(3)), 'delta: truncated'],
-  ['graceMs', () => new addon.Proxy(2, ignore).stop(-1), 'graceMs must be an integer from 0 to 86400000'],
-  ['id', () => new addon.Proxy(2, ignore).stats(-1), 'id must be an integer from 0 to 4294967295'],
+  ['delta', () => new addon.Proxy({ threads: 2 }, ignore).apply(new Uint8Array(3)), 'delta: truncated'],
+  ['graceMs', () => new addon.Proxy({ threads: 2 }, ignore).stop(-1), 'graceMs must be an integer from 0 to 86400000'],
+  ['id', () => new addon.Proxy({ threads: 2 }, ignore).stats(-1), 'id must be an integer from 0 to 4294967295'],
   ['path', () => addon.lockFile(''), 'path must be a string that is not empty, without NUL'],
   ['fd', () => addon.peerUid(-1), 'fd must be an integer from 0 to 2147483647'],
 ])('a wrong %s is refused', (_name, call, message) => {
@@ -76,7 +79,7 @@ describe('peerUid', () => {
 describe('environments', () => {
   const use = `
     const addon = require(${JSON.stringify(addonPath(process.env.HOLDFAST_ADDON))});
-    const proxies = [0, 1, 3].map((threads) => new addon.Proxy(threads, () => {}));
+    const proxies = [0, 1, 3].map((threads) => new addon.Proxy({ threads }, () => {}));
     console.log(JSON.stringify(proxies.map((proxy) => proxy.info().threads >= 1)));`;
 
   test('several proxies do not keep a process alive', async () => {

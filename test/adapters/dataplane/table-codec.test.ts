@@ -5,18 +5,22 @@ import { address, endpoint, listener } from '../../support/listeners.js';
 
 /** The same bytes as kGood in native/test/table_codec_test.cc, which expects the decoder to read them. */
 const good = Uint8Array.from([
-  ...[72, 70, 84, 68, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0],
+  ...[72, 70, 84, 68, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0],
   ...[7, 0, 0, 0],
-  ...[1, 0, 0, 0, 4, 1, 80, 0, 0x30, 0x75, 0, 0, 0xb8, 0x0b, 0, 0],
+  ...[1, 0, 0, 0, 4, 0, 2, 1, 2, 0, 80, 0, 0x30, 0x75, 0, 0, 0xb8, 0x0b, 0, 0],
+  ...[0x80, 0xcb, 0xa4, 0, 0x60, 0xea, 0, 0, 0xe8, 3, 0, 0],
   ...[2, 0, 0, 0, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-  ...[4, 3, 0x90, 0x1f, 10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-  ...[6, 1, 81, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+  ...[4, 3, 0, 0, 0x90, 0x1f, 0, 0, 10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+  ...[6, 1, 1, 0, 81, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
 ]);
 
 describe('encodeTableDelta', () => {
   test('writes what the native side reads', () => {
-    const endpoints = [endpoint(8080, 3, address('10.0.0.2')), endpoint(81, 1, address('::1'))];
-    const spec = listener('a/b/c', endpoints, { address: address('10.0.0.1'), listenPort: 80, drainMs: 30_000 });
+    const endpoints = [endpoint(8080, 3, address('10.0.0.2')), endpoint(81, 1, address('::1'), 1)];
+    const spec = listener('a/b/c', endpoints, {
+      ...{ address: address('10.0.0.1'), listenPort: 80, algorithm: 'least-connections', acceptProxy: true, sendProxy: 2 },
+      ...{ drainMs: 30_000, affinityMs: 10_800_000, idleMs: 60_000, maxConnections: 1_000 },
+    });
     expect(encodeTableDelta([7], [{ number: 1, spec }])).toEqual(good);
   });
 
@@ -39,30 +43,24 @@ test.each([
 
 test('rows of counters', () => {
   const rows = Float64Array.from([
-    9,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    10,
-    1,
-    ...[4, 0x7f00_0001, 0, 0, 0, 80, 11, 12, 1],
-    8,
-    ...Array(10).fill(0),
+    ...[9, 1, 2, 3, 4, 5, 6, 7, 8, 10, 21, 22, 23],
+    ...[2, 4, 0x7f00_0001, 0, 0, 0, 80, 11, 12, 1, 4, 0x7f00_0001, 0, 0, 0, 81, 0, 0, 2],
+    ...[8, ...Array(13).fill(0)],
   ]);
   expect(readStats(rows)).toEqual([
     {
       number: 9,
       ...{ active: 1, completed: 2, failed: 3, refused: 4, reset: 5, drained: 6, bytesIn: 7, bytesOut: 8, dialFailures: 10 },
-      endpoints: [{ address: '127.0.0.1', port: 80, active: 11, total: 12, draining: true }],
+      ...{ limited: 21, evicted: 22, dropped: 23 },
+      endpoints: [
+        { address: '127.0.0.1', port: 80, active: 11, total: 12, draining: true, ejected: false },
+        { address: '127.0.0.1', port: 81, active: 0, total: 0, draining: false, ejected: true },
+      ],
     },
     {
       number: 8,
       ...{ active: 0, completed: 0, failed: 0, refused: 0, reset: 0, drained: 0, bytesIn: 0, bytesOut: 0, dialFailures: 0 },
+      ...{ limited: 0, evicted: 0, dropped: 0 },
       endpoints: [],
     },
   ]);

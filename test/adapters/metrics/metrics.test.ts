@@ -5,15 +5,22 @@ import { PrometheusMetrics } from '../../../src/adapters/metrics/prometheus-metr
 import { PrometheusServer, type PrometheusServerParts } from '../../../src/adapters/metrics/prometheus-server.js';
 import { addressPort, type PortNumber } from '../../../src/domain/kernel/network.js';
 import { outboxSequence } from '../../../src/domain/outbox/model.js';
-import type { ListenerStats } from '../../../src/ports/dataplane/data-plane.js';
+import type { ListenerTraffic } from '../../../src/ports/driving/operations.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeOperations } from '../../fakes/fake-operations.js';
 import { endpoint } from '../../support/listeners.js';
 
-function listenerStats(id: string, count: number): ListenerStats {
+function listenerStats(id: string, count: number): ListenerTraffic {
   const counters = { completed: count, failed: 2, refused: 3, reset: 4, drained: 5, bytesIn: 6, bytesOut: 7, dialFailures: 8 };
-  const endpoints = [false, true].map((draining, index) => ({ ...endpoint(index + 1), active: 0, total: 0, draining }));
-  return { id: id as ListenerStats['id'], active: 1, ...counters, endpoints };
+  const endpoints = [false, true].map((draining, index) => ({
+    ...endpoint(index + 1),
+    active: 0,
+    total: 0,
+    draining,
+    ejected: false,
+  }));
+  const more = { limited: 0, evicted: 0, dropped: 0, protocol: 'tcp' as const, declaredEndpoints: 2 };
+  return { id: id as ListenerTraffic['id'], active: 1, ...counters, ...more, endpoints };
 }
 
 function setUp(parts: Partial<PrometheusServerParts> = {}) {
@@ -23,6 +30,7 @@ function setUp(parts: Partial<PrometheusServerParts> = {}) {
     status: () => operations.status(),
     listeners: () => state.listeners,
     outbox: () => ({ depth: 4, capacity: 10, dropped: state.dropped, nextSequence: outboxSequence(5n) }),
+    checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     reconciles: () => ({ runs: state.runs, seconds: 0.5 }),
   });
   const logger = new FakeLogger();
@@ -97,6 +105,13 @@ describe('the text', () => {
       [`holdfast_dial_failures_total{${port}}`]: 8,
       [`holdfast_endpoints{${port},state="serving"}`]: 1,
       [`holdfast_endpoints{${port},state="draining"}`]: 1,
+      'holdfast_drops_total{namespace="default",service="a",port="http",reason="limit"}': 0,
+      'holdfast_endpoints{namespace="default",service="a",port="http",state="ejected"}': 0,
+      'holdfast_endpoints_declared{namespace="default",service="a",port="http"}': 2,
+      holdfast_connection_limit: 4_096,
+      holdfast_health_targets: 0,
+      'holdfast_health_checks_total{result="succeeded"}': 0,
+      'holdfast_health_checks_total{result="failed"}': 0,
       'holdfast_build_info{version="1.2.3",mode="dev"}': 1,
       'holdfast_listeners{state="listening"}': 3,
       'holdfast_listeners{state="failed"}': 0,

@@ -11,7 +11,8 @@ const id = 'default/a/http' as ListenerId;
 function listener(port: number, at = '10.192.0.2'): L4Listener {
   const number = portNumber(port);
   if (number === undefined) throw new Error(`not a port: ${port}`);
-  return { id, address: address(at), port: number, protocol: 'tcp', algorithm: 'random', drainMs: 0, endpoints: [] };
+  const plain = { affinityMs: 0, idleMs: 0, maxConnections: 0, acceptProxy: false, sendProxy: 0 } as const;
+  return { id, address: address(at), port: number, protocol: 'tcp', algorithm: 'random', drainMs: 0, ...plain, endpoints: [] };
 }
 
 const listens = (port: number): ListenResult => ({ id, listening: true, port });

@@ -57,11 +57,18 @@ describe('status', () => {
         { name: 'slow', state: 'ready', since: startedAt, reason: undefined },
       ],
       log: { revision: 1n, logId: expect.any(String), objects: 1, ageMs: 100 },
-      dataPlane: { threads: 2, listeners: 1, listenerBudget: 12_650, failedListeners: 0, activeConnections: 0 },
+      dataPlane: {
+        ...{ threads: 2, listeners: 1, listenerBudget: 12_650, failedListeners: 0 },
+        ...{ connections: 0, activeConnections: 0, connectionLimit: 12_650 },
+      },
       metricsListen: '127.0.0.1:9193',
       problems: [],
     });
-    expect(operations.traffic()).toEqual({ monotonicMs: 100, listeners: dataPlane.stats() });
+    const [stats] = dataPlane.stats();
+    expect(operations.traffic()).toEqual({
+      monotonicMs: 100,
+      listeners: [{ ...stats, protocol: 'tcp', declaredEndpoints: 0 }],
+    });
   });
 
   test('a subsystem that is late is a problem until it is ready', async () => {

@@ -45,6 +45,23 @@ describe('watch', () => {
     expect((await take(watch, 2)).map(line)).toEqual(['2 deleted a', '2 added b']);
   });
 
+  test('what checks have found changes the service that they are of, and no other', async () => {
+    const { resources, log, open } = await watching();
+    const checked = { health: { tcp: {} }, endpoints: [{ address: '10.0.0.1' }] };
+    await resources.apply(applyCall([serviceDocument('a', checked), serviceDocument('b')]), options);
+    const watch = open();
+    await take(watch, 2);
+    const key = logKey('health/default/a/10.0.0.1:80');
+    const value = '{"healthy":false,"node":"n1","reason":"connection refused","since":0}';
+    await log.propose({ changes: [{ key, value }], preconditions: [] }, options);
+    await resources.apply(applyCall([serviceDocument('c')]), options);
+    const [first, second] = await take(watch, 2);
+    expect([first, second].map((change) => change && line(change))).toEqual(['2 modified a', '3 added c']);
+    expect(first?.object.status?.endpoints).toMatchObject([
+      { ready: true, health: { state: 'unhealthy', reason: 'connection refused', since: '1970-01-01T00:00:00.000Z' } },
+    ]);
+  });
+
   test('a new service is shown with the port that it got', async () => {
     const { resources, listeners, clock, open } = await watching();
     const watch = open();

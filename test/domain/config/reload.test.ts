@@ -108,6 +108,10 @@ describe('planReload', () => {
       ['metricsListen', 'restart'],
       ['threads', 'restart'],
       ['connectTimeoutMs', 'live'],
+      ['maxConnections', 'restart'],
+      ['busyPollUs', 'restart'],
+      ['ejectionFailures', 'restart'],
+      ['ejectionReturnMs', 'restart'],
     ]);
   });
 });

@@ -42,6 +42,10 @@ describe('defaults', () => {
     metricsListen: { address: '127.0.0.1', port: 9193 },
     threads: 'auto',
     connectTimeoutMs: 2_000,
+    maxConnections: 'auto',
+    busyPollUs: 0,
+    ejectionFailures: 5,
+    ejectionReturnMs: 10_000,
   };
 
   test.each<{ name: string; mode: Mode; file?: ConfigFile; config: unknown }>([
@@ -64,7 +68,13 @@ test('every setting, from a file', () => {
     outbox: { capacity: 1 },
     vip: { range: '100.64.0.0/10' },
     metrics: { listen: '[::1]:9193' },
-    dataplane: { threads: 8, connectTimeout: '500ms' },
+    dataplane: {
+      threads: 8,
+      connectTimeout: '500ms',
+      maxConnections: 10_000_000,
+      busyPoll: '200us',
+      ejection: { failures: 100, returnAfter: '1m' },
+    },
   };
   expect(configOf({ file: file(value) })).toEqual({
     nodeName: 'node-a',
@@ -76,6 +86,10 @@ test('every setting, from a file', () => {
     metricsListen: { address: '::1', port: 9193 },
     threads: 8,
     connectTimeoutMs: 500,
+    maxConnections: 10_000_000,
+    busyPollUs: 200,
+    ejectionFailures: 100,
+    ejectionReturnMs: 60_000,
   });
 });
 
@@ -90,6 +104,10 @@ test('every setting, from variables and from flags', () => {
     metricsListen: 'off',
     threads: 'auto',
     connectTimeoutMs: '1m',
+    maxConnections: '1',
+    busyPollUs: '1us',
+    ejectionFailures: 'off',
+    ejectionReturnMs: '1s',
   };
   const config = {
     nodeName: 'node-a',
@@ -101,6 +119,10 @@ test('every setting, from variables and from flags', () => {
     metricsListen: 'off',
     threads: 'auto',
     connectTimeoutMs: 60_000,
+    maxConnections: 1,
+    busyPollUs: 1,
+    ejectionFailures: 0,
+    ejectionReturnMs: 1_000,
   };
   const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
   expect(configOf({ flags: texts })).toEqual(config);
@@ -118,7 +140,45 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_METRICS_LISTEN --metrics-listen',
     'HOLDFAST_DATAPLANE_THREADS --dataplane-threads',
     'HOLDFAST_DATAPLANE_CONNECT_TIMEOUT --dataplane-connect-timeout',
+    'HOLDFAST_DATAPLANE_MAX_CONNECTIONS --dataplane-max-connections',
+    'HOLDFAST_DATAPLANE_BUSY_POLL --dataplane-busy-poll',
+    'HOLDFAST_DATAPLANE_EJECTION_FAILURES --dataplane-ejection-failures',
+    'HOLDFAST_DATAPLANE_EJECTION_RETURN_AFTER --dataplane-ejection-return-after',
   ]);
+});
+
+describe('settings of the data plane', () => {
+  test.each<{ dataplane: object; problem: string }>([
+    { dataplane: { maxConnections: 0 }, problem: 'maxConnections: expected a whole number from 1 to 10000000, or auto, found 0' },
+    { dataplane: { busyPoll: '201us' }, problem: 'busyPoll: expected 1us to 200us, or off, found "201us"' },
+    { dataplane: { busyPoll: '0us' }, problem: 'busyPoll: expected 1us to 200us, or off, found "0us"' },
+    { dataplane: { busyPoll: 50 }, problem: 'busyPoll: expected 1us to 200us, or off, found 50' },
+    {
+      dataplane: { ejection: { failures: 0 } },
+      problem: 'ejection.failures: expected a whole number from 1 to 100, or off, found 0',
+    },
+    {
+      dataplane: { ejection: { returnAfter: '0s' } },
+      problem: 'ejection.returnAfter: expected a duration of 1ms to 576h, such as 500ms, 30s, 5m or 2h, found "0s"',
+    },
+    { dataplane: { ejection: 5 }, problem: 'ejection: expected keys and values: failures, returnAfter, found 5' },
+    { dataplane: { ejection: { failure: 5 } }, problem: 'ejection.failure: unknown key, did you mean failures?' },
+  ])('$problem', ({ dataplane, problem }) => {
+    const depth = problem.startsWith('ejection.') ? 30 : 20;
+    expect(problemsOf({ file: file({ dataplane }) })).toEqual([`holdfast.yaml:${depth}: dataplane.${problem}`]);
+  });
+
+  test('variables and flags of keys that are three deep do not hide each other', () => {
+    const environment = { HOLDFAST_DATAPLANE_EJECTION_FAILURES: '7', HOLDFAST_DATAPLANE_EJECTION_RETURN_AFTER: '3s' };
+    expect(configOf({ environment, flags: { busyPollUs: 'off' } })).toMatchObject({
+      ejectionFailures: 7,
+      ejectionReturnMs: 3_000,
+      busyPollUs: 0,
+    });
+    expect(problemsOf({ flags: { ejectionReturnMs: 'soon' } })).toEqual([
+      '--dataplane-ejection-return-after: dataplane.ejection.returnAfter: expected a duration of 1ms to 576h, such as 500ms, 30s, 5m or 2h, found "soon"',
+    ]);
+  });
 });
 
 describe('precedence', () => {

@@ -2,11 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compileServices, L4Compiler, listenerId, splitListenerId } from '../../../src/domain/dataplane/compile.js';
 import type { L4Delta, L4Listener, L4Table, ListenerId } from '../../../src/domain/dataplane/model.js';
+import type { NodeName } from '../../../src/domain/identity/model.js';
 import { type QualifiedName, qualifiedName, type Resource } from '../../../src/domain/resource/model.js';
 import { operations, perform } from '../../support/random-operations.js';
 import { endpoints, resource, SmallCluster, service, serviceRef } from '../../support/small-cluster.js';
 
 const a = qualifiedName('default', 'a');
+const here = 'here' as NodeName;
+/** What a listener has that says nothing of all this. */
+const plain = { affinityMs: 0, idleMs: 0, maxConnections: 0, acceptProxy: false, sendProxy: 0 };
 const httpAndMetrics = [
   { name: 'http', port: 80, targetPort: 8080 },
   { name: 'metrics', port: 90 },
@@ -15,7 +19,7 @@ const httpAndMetrics = [
 function tableOf(...resources: readonly Resource[]): readonly L4Listener[] {
   const cluster = new SmallCluster();
   cluster.apply(resources);
-  return [...compileServices(cluster.state).values()];
+  return [...compileServices(cluster.state, here).values()];
 }
 
 /** Where connections to each port go, as `address:port*weight`. */
@@ -50,7 +54,8 @@ test('a listener has all that the data plane needs', () => {
       protocol: 'tcp',
       algorithm: 'round-robin',
       drainMs: 300_000,
-      endpoints: [{ address: '10.0.0.1', port: 8080, weight: 3 }],
+      ...plain,
+      endpoints: [{ address: '10.0.0.1', port: 8080, weight: 3, tier: 0 }],
     },
     {
       id: 'default/a/metrics',
@@ -59,7 +64,8 @@ test('a listener has all that the data plane needs', () => {
       protocol: 'tcp',
       algorithm: 'round-robin',
       drainMs: 300_000,
-      endpoints: [{ address: '10.0.0.1', port: 90, weight: 3 }],
+      ...plain,
+      endpoints: [{ address: '10.0.0.1', port: 90, weight: 3, tier: 0 }],
     },
   ]);
 });
@@ -160,14 +166,14 @@ describe('where connections go', () => {
     cluster.apply([service('a'), endpoints('e', 'a', { address: '10.0.0.1', port: 1 })]);
     const two = JSON.stringify({ ...service('a', { ports: httpAndMetrics }), source: 'test' });
     cluster.write({ key: 'service/default/a' as never, value: two });
-    expect([...compileServices(cluster.state).values()].map(({ endpoints: [first] }) => first?.port)).toEqual([8080, 90]);
+    expect([...compileServices(cluster.state, here).values()].map(({ endpoints: [first] }) => first?.port)).toEqual([8080, 90]);
   });
 });
 
 describe('L4Compiler', () => {
   const compiled = () => {
     const cluster = new SmallCluster();
-    const compiler = new L4Compiler();
+    const compiler = new L4Compiler(here);
     const update = (services: Iterable<QualifiedName> = []) => {
       const { upsert, remove } = compiler.update(cluster.state, services);
       return { upsert: upsert.map(({ id }) => id), remove };
@@ -249,7 +255,7 @@ describe('L4Compiler', () => {
     expect(update(released?.services)).toEqual({ upsert: [], remove: ['default/a/http'] });
     const taken = cluster.write({ key: 'vip/10.192.0.2' as never, value: '{"service":"default/b"}' });
     expect(update(taken?.services)).toEqual({ upsert: [], remove: [] });
-    expect(compileServices(cluster.state).size).toBe(0);
+    expect(compileServices(cluster.state, here).size).toBe(0);
   });
 
   test('naming a service again, or one that is not there, changes nothing', () => {
@@ -262,10 +268,10 @@ describe('L4Compiler', () => {
     fc.assert(
       fc.property(operations, fc.nat(59), (list, restartAt) => {
         const cluster = new SmallCluster('10.192.0.0/28');
-        const compiler = new L4Compiler();
+        const compiler = new L4Compiler(here);
         let copy: L4Table = new Map();
         const follow = (services: Iterable<QualifiedName>) => {
-          const wanted = compileServices(cluster.state);
+          const wanted = compileServices(cluster.state, here);
           const delta = compiler.update(cluster.state, services);
           expect(delta.remove.toSorted()).toEqual([...copy.keys()].filter((id) => !wanted.has(id)).sort());
           for (const listener of delta.upsert) expect(listener).not.toEqual(copy.get(listener.id));
@@ -292,7 +298,7 @@ describe('L4Compiler', () => {
         const [one, two] = [new SmallCluster('10.192.0.0/28'), new SmallCluster('10.192.0.0/28')];
         for (const operation of before) perform(one, operation);
         for (const operation of after) perform(two, operation);
-        const compiler = new L4Compiler();
+        const compiler = new L4Compiler(here);
         compiler.update(
           one.state,
           [...one.state.all()].map(({ resource: { metadata } }) => qualifiedName(metadata.namespace, metadata.name)),
@@ -300,7 +306,7 @@ describe('L4Compiler', () => {
         const snapshot = two.log.snapshot();
         const touched = one.state.replace({ ...snapshot, cursor: { ...snapshot.cursor, logId: 'another' as never } });
         compiler.update(one.state, touched.services);
-        expect(compiler.table).toEqual(compileServices(two.state));
+        expect(compiler.table).toEqual(compileServices(two.state, here));
       }),
       { numRuns: 50 },
     );

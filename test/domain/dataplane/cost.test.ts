@@ -8,7 +8,7 @@ const ROUNDS = 300;
 /** A cluster of that many services, and a function that changes one: planned, committed, folded, compiled. */
 function changing(size: number): (round: number) => void {
   const cluster = new SmallCluster();
-  const compiler = new L4Compiler();
+  const compiler = new L4Compiler('here' as never);
   const commit = ({ touched }: ReturnType<SmallCluster['apply']>) => compiler.update(cluster.state, touched?.services ?? []);
   const named = (index: number, spec: object = {}): Resource =>
     service(`s${index}`, { endpoints: [{ address: '10.0.0.1', port: (index % 60_000) + 1 }], ...spec });

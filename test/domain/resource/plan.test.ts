@@ -34,7 +34,7 @@ describe('planApply', () => {
         {
           key: 'service/default/a',
           value:
-            '{"kind":"Service","metadata":{"labels":{},"name":"a","namespace":"default"},"source":"test","spec":{"balance":{"algorithm":"random"},' +
+            '{"kind":"Service","metadata":{"labels":{},"name":"a","namespace":"default"},"source":"test","spec":{"balance":{"algorithm":"random","locality":"any"},' +
             '"drain":{"timeout":"30s"},"endpoints":[{"address":"127.0.0.1","name":"ep-127-0-0-1-18081","port":18081,"weight":1}],' +
             '"ports":[{"name":"http","port":80,"protocol":"tcp","targetPort":80}]}}',
         },

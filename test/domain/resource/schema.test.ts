@@ -28,7 +28,7 @@ describe('decodeResource: defaults', () => {
         metadata: { name: 'a', namespace: 'default', labels: {} },
         spec: {
           ports: [{ name: 'tcp-80', port: 80, targetPort: 80, protocol: 'tcp' }],
-          balance: { algorithm: 'random' },
+          balance: { algorithm: 'random', locality: 'any' },
           drain: { timeout: '30s' },
           endpoints: [],
         },
@@ -60,7 +60,7 @@ describe('decodeResource: defaults', () => {
             { name: 'constructor', port: 9090, targetPort: 9090, protocol: 'tcp' },
           ],
           vip: '10.192.0.9',
-          balance: { algorithm: 'round-robin' },
+          balance: { algorithm: 'round-robin', locality: 'any' },
           drain: { timeout: '24h' },
           endpoints: [{ name: 'one', address: '10.0.0.1', ports: { http: 18081, constructor: 1 }, weight: 100 }],
         },
@@ -150,7 +150,8 @@ const LABEL_VALUE = 'a label value: at most 63 of letters, digits, . _ -';
 const PORT = 'a port number, 1 to 65535';
 const ADDRESS = 'an IPv4 or IPv6 address';
 const WEIGHT = 'a whole number from 1 to 100';
-const SPEC_KEYS = 'unknown key; the keys here are ports, vip, balance, drain, endpoints';
+const SPEC_KEYS =
+  'unknown key; the keys here are ports, vip, balance, affinity, limits, proxyProtocol, idleTimeout, health, drain, endpoints';
 const NOT_BUILT = 'this key is not built yet in this version; remove it';
 const long = 'x'.repeat(60);
 
@@ -232,49 +233,27 @@ describe('decodeResource: problems', () => {
       problems: [
         ['metadata.annotations', 'unknown key; the keys here are name, namespace, labels'],
         ['spec.ports[0].listen', 'unknown key; the keys here are name, port, targetPort, protocol'],
-        ['spec.balance.sticky', 'unknown key; the keys here are algorithm'],
+        ['spec.balance.sticky', 'unknown key; the keys here are algorithm, locality'],
         ['status', 'unknown key; the keys here are apiVersion, kind, metadata, spec'],
       ],
     },
     {
       name: 'planned keys of a service',
-      document: service({
-        selector: {},
-        health: {},
-        networkPolicy: {},
-        expose: {},
-        affinity: 1,
-        onStale: 'serve',
-        dataPath: 'auto',
-      }),
-      problems: ['selector', 'health', 'networkPolicy', 'expose', 'affinity', 'onStale', 'dataPath'].map((key) => [
-        `spec.${key}`,
-        NOT_BUILT,
-      ]),
+      document: service({ selector: {}, networkPolicy: {}, expose: {}, onStale: 'serve', dataPath: 'auto' }),
+      problems: ['selector', 'networkPolicy', 'expose', 'onStale', 'dataPath'].map((key) => [`spec.${key}`, NOT_BUILT]),
     },
     {
-      name: 'planned keys of limits',
-      document: service({ limits: {}, proxyProtocol: 'v2', idleTimeout: '1m' }),
-      problems: ['limits', 'proxyProtocol', 'idleTimeout'].map((key) => [`spec.${key}`, NOT_BUILT]),
-    },
-    {
-      name: 'planned keys of a port, of balance, of an endpoint',
-      document: service({
-        ports: [{ port: 80, hostPort: 80 }],
-        balance: { locality: 'any' },
-        endpoints: [{ address: '1.2.3.4', node: 'a', health: {} }],
-      }),
+      name: 'planned keys of a port, of an endpoint',
+      document: service({ ports: [{ port: 80, hostPort: 80 }], endpoints: [{ address: '1.2.3.4', health: {} }] }),
       problems: [
         ['spec.ports[0].hostPort', NOT_BUILT],
-        ['spec.balance.locality', NOT_BUILT],
-        ['spec.endpoints[0].node', NOT_BUILT],
         ['spec.endpoints[0].health', NOT_BUILT],
       ],
     },
     {
       name: 'ready on an inline endpoint',
       document: withEndpoint({ ready: true }),
-      problems: [['spec.endpoints[0].ready', 'unknown key; the keys here are name, address, port, ports, weight']],
+      problems: [['spec.endpoints[0].ready', 'unknown key; the keys here are name, address, port, ports, weight, node']],
     },
     {
       name: 'keys that objects have of their own',
@@ -418,18 +397,16 @@ describe('decodeResource: problems', () => {
       problems: [['spec.ports[0].name', `expected ${LABEL}, found "HTTP"`]],
     },
     {
-      name: 'protocols that are not tcp',
+      name: 'protocols that are none',
       document: service({
         ports: [
-          { port: 80, protocol: 'udp' },
           { port: 81, protocol: 'sctp' },
           { port: 82, protocol: null },
         ],
       }),
       problems: [
-        ['spec.ports[0].protocol', 'expected tcp (udp is not built yet in this version), found "udp"'],
-        ['spec.ports[1].protocol', 'expected tcp, found "sctp"'],
-        ['spec.ports[2].protocol', 'expected tcp, found null'],
+        ['spec.ports[0].protocol', 'expected tcp or udp, found "sctp"'],
+        ['spec.ports[1].protocol', 'expected tcp or udp, found null'],
       ],
     },
     {
@@ -469,19 +446,9 @@ describe('decodeResource: problems', () => {
       problems: [['spec.vip', `expected ${ADDRESS}, found 16909060`]],
     },
     {
-      name: 'planned algorithms',
-      document: service({ balance: { algorithm: 'source-hash' } }),
-      problems: [
-        [
-          'spec.balance.algorithm',
-          'expected random or round-robin (source-hash is not built yet in this version), found "source-hash"',
-        ],
-      ],
-    },
-    {
       name: 'an unknown algorithm',
       document: service({ balance: { algorithm: 'Random' } }),
-      problems: [['spec.balance.algorithm', 'expected random or round-robin, found "Random"']],
+      problems: [['spec.balance.algorithm', 'expected random, round-robin, least-connections or source-hash, found "Random"']],
     },
     {
       name: 'balance as text',

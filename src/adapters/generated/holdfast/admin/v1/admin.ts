@@ -184,6 +184,8 @@ export interface DataPlaneStatus {
   listenerBudget: number;
   failedListeners: number;
   activeConnections: bigint;
+  /** Open connections and flows at most. */
+  connectionLimit: bigint;
 }
 
 export interface StatusProblem {
@@ -229,6 +231,13 @@ export interface ServiceTraffic {
   bytesIn: bigint;
   bytesOut: bigint;
   endpoints: EndpointTraffic[];
+  /** `tcp` or `udp`; the counters of UDP are of flows. */
+  protocol: string;
+  /** Refused because a limit was reached; part of `refused`. */
+  limited: bigint;
+  /** UDP flows that gave way to newer ones, and datagrams that could not be passed on. */
+  evicted: bigint;
+  dropped: bigint;
 }
 
 export interface EndpointTraffic {
@@ -236,6 +245,71 @@ export interface EndpointTraffic {
   active: bigint;
   total: bigint;
   draining: boolean;
+  /** Gets no new connection for a while, as its dials failed several times in a row. */
+  ejected: boolean;
+}
+
+export interface ExplainRequest {
+  namespace: string;
+  service: string;
+  /** The port's name or number; empty: all ports. */
+  port: string;
+  /** Address of a client whose endpoint is asked for; may be empty. */
+  from: string;
+}
+
+export interface ExplainResponse {
+  /** The node whose view this is. */
+  nodeId: string;
+  revision: bigint;
+  ports: ExplainedPort[];
+}
+
+export interface ExplainedPort {
+  name: string;
+  port: number;
+  protocol: string;
+  /** `listening`, `pending` or `failed`. */
+  state: string;
+  /** Address and port that it is bound to; empty while it is not. */
+  listen: string;
+  /** Why it does not listen, and what to do. */
+  reason: string;
+  remedy: string;
+  /** How an endpoint is chosen, in words. */
+  choice: string;
+  /** What becomes of a new connection. */
+  outcome: string;
+  endpoints: ExplainedEndpoint[];
+  /** Only when `from` was asked. */
+  from: ExplainedClient | undefined;
+}
+
+export interface ExplainedClient {
+  address: string;
+  /** Address and port of the endpoint that it gets; empty when that cannot be known beforehand, or there is none. */
+  target: string;
+  reason: string;
+}
+
+export interface ExplainedEndpoint {
+  name: string;
+  /** Address and port. */
+  target: string;
+  /** `inline`, or the Endpoints object that published it. */
+  source: string;
+  /** Empty: it names none. */
+  node: string;
+  weight: number;
+  tier: number;
+  /** `chosen`, `standby`, `ejected`, `not ready`, `unhealthy`, `other node`, `duplicate` or `draining`. */
+  verdict: string;
+  /** Of new connections, 0 to 1. */
+  share: number;
+  reason: string;
+  /** Since when it is unhealthy; 0 when it is not. */
+  sinceMs: bigint;
+  active: bigint;
 }
 
 function createBaseDocument(): Document {
@@ -1759,7 +1833,14 @@ export const LogStatus: MessageFns<LogStatus> = {
 };
 
 function createBaseDataPlaneStatus(): DataPlaneStatus {
-  return { threads: 0, listeners: 0, listenerBudget: 0, failedListeners: 0, activeConnections: 0n };
+  return {
+    threads: 0,
+    listeners: 0,
+    listenerBudget: 0,
+    failedListeners: 0,
+    activeConnections: 0n,
+    connectionLimit: 0n,
+  };
 }
 
 export const DataPlaneStatus: MessageFns<DataPlaneStatus> = {
@@ -1781,6 +1862,12 @@ export const DataPlaneStatus: MessageFns<DataPlaneStatus> = {
         throw new globalThis.Error("value provided for field message.activeConnections of type uint64 too large");
       }
       writer.uint32(40).uint64(message.activeConnections);
+    }
+    if (message.connectionLimit !== 0n) {
+      if (BigInt.asUintN(64, message.connectionLimit) !== message.connectionLimit) {
+        throw new globalThis.Error("value provided for field message.connectionLimit of type uint64 too large");
+      }
+      writer.uint32(48).uint64(message.connectionLimit);
     }
     return writer;
   },
@@ -1838,6 +1925,14 @@ export const DataPlaneStatus: MessageFns<DataPlaneStatus> = {
             message.activeConnections = reader.uint64() as bigint;
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.connectionLimit = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1861,6 +1956,9 @@ export const DataPlaneStatus: MessageFns<DataPlaneStatus> = {
     message.failedListeners = object.failedListeners ?? 0;
     message.activeConnections = (object.activeConnections !== undefined && object.activeConnections !== null)
       ? BigInt(object.activeConnections)
+      : 0n;
+    message.connectionLimit = (object.connectionLimit !== undefined && object.connectionLimit !== null)
+      ? BigInt(object.connectionLimit)
       : 0n;
     return message;
   },
@@ -2265,6 +2363,10 @@ function createBaseServiceTraffic(): ServiceTraffic {
     bytesIn: 0n,
     bytesOut: 0n,
     endpoints: [],
+    protocol: "",
+    limited: 0n,
+    evicted: 0n,
+    dropped: 0n,
   };
 }
 
@@ -2329,6 +2431,27 @@ export const ServiceTraffic: MessageFns<ServiceTraffic> = {
     }
     for (const v of message.endpoints) {
       EndpointTraffic.encode(v!, writer.uint32(98).fork()).join();
+    }
+    if (message.protocol !== "") {
+      writer.uint32(106).string(message.protocol);
+    }
+    if (message.limited !== 0n) {
+      if (BigInt.asUintN(64, message.limited) !== message.limited) {
+        throw new globalThis.Error("value provided for field message.limited of type uint64 too large");
+      }
+      writer.uint32(112).uint64(message.limited);
+    }
+    if (message.evicted !== 0n) {
+      if (BigInt.asUintN(64, message.evicted) !== message.evicted) {
+        throw new globalThis.Error("value provided for field message.evicted of type uint64 too large");
+      }
+      writer.uint32(120).uint64(message.evicted);
+    }
+    if (message.dropped !== 0n) {
+      if (BigInt.asUintN(64, message.dropped) !== message.dropped) {
+        throw new globalThis.Error("value provided for field message.dropped of type uint64 too large");
+      }
+      writer.uint32(128).uint64(message.dropped);
     }
     return writer;
   },
@@ -2442,6 +2565,38 @@ export const ServiceTraffic: MessageFns<ServiceTraffic> = {
             message.endpoints.push(EndpointTraffic.decode(reader, reader.uint32()));
             continue;
           }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.protocol = reader.string();
+            continue;
+          }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.limited = reader.uint64() as bigint;
+            continue;
+          }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.evicted = reader.uint64() as bigint;
+            continue;
+          }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.dropped = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2471,12 +2626,16 @@ export const ServiceTraffic: MessageFns<ServiceTraffic> = {
     message.bytesIn = (object.bytesIn !== undefined && object.bytesIn !== null) ? BigInt(object.bytesIn) : 0n;
     message.bytesOut = (object.bytesOut !== undefined && object.bytesOut !== null) ? BigInt(object.bytesOut) : 0n;
     message.endpoints = object.endpoints?.map((e) => EndpointTraffic.fromPartial(e)) || [];
+    message.protocol = object.protocol ?? "";
+    message.limited = (object.limited !== undefined && object.limited !== null) ? BigInt(object.limited) : 0n;
+    message.evicted = (object.evicted !== undefined && object.evicted !== null) ? BigInt(object.evicted) : 0n;
+    message.dropped = (object.dropped !== undefined && object.dropped !== null) ? BigInt(object.dropped) : 0n;
     return message;
   },
 };
 
 function createBaseEndpointTraffic(): EndpointTraffic {
-  return { address: "", active: 0n, total: 0n, draining: false };
+  return { address: "", active: 0n, total: 0n, draining: false, ejected: false };
 }
 
 export const EndpointTraffic: MessageFns<EndpointTraffic> = {
@@ -2498,6 +2657,9 @@ export const EndpointTraffic: MessageFns<EndpointTraffic> = {
     }
     if (message.draining !== false) {
       writer.uint32(32).bool(message.draining);
+    }
+    if (message.ejected !== false) {
+      writer.uint32(40).bool(message.ejected);
     }
     return writer;
   },
@@ -2547,6 +2709,14 @@ export const EndpointTraffic: MessageFns<EndpointTraffic> = {
             message.draining = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.ejected = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2568,6 +2738,641 @@ export const EndpointTraffic: MessageFns<EndpointTraffic> = {
     message.active = (object.active !== undefined && object.active !== null) ? BigInt(object.active) : 0n;
     message.total = (object.total !== undefined && object.total !== null) ? BigInt(object.total) : 0n;
     message.draining = object.draining ?? false;
+    message.ejected = object.ejected ?? false;
+    return message;
+  },
+};
+
+function createBaseExplainRequest(): ExplainRequest {
+  return { namespace: "", service: "", port: "", from: "" };
+}
+
+export const ExplainRequest: MessageFns<ExplainRequest> = {
+  encode(message: ExplainRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.namespace !== "") {
+      writer.uint32(10).string(message.namespace);
+    }
+    if (message.service !== "") {
+      writer.uint32(18).string(message.service);
+    }
+    if (message.port !== "") {
+      writer.uint32(26).string(message.port);
+    }
+    if (message.from !== "") {
+      writer.uint32(34).string(message.from);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExplainRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExplainRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.service = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.port = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ExplainRequest>): ExplainRequest {
+    return ExplainRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ExplainRequest>): ExplainRequest {
+    const message = createBaseExplainRequest();
+    message.namespace = object.namespace ?? "";
+    message.service = object.service ?? "";
+    message.port = object.port ?? "";
+    message.from = object.from ?? "";
+    return message;
+  },
+};
+
+function createBaseExplainResponse(): ExplainResponse {
+  return { nodeId: "", revision: 0n, ports: [] };
+}
+
+export const ExplainResponse: MessageFns<ExplainResponse> = {
+  encode(message: ExplainResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.nodeId !== "") {
+      writer.uint32(10).string(message.nodeId);
+    }
+    if (message.revision !== 0n) {
+      if (BigInt.asUintN(64, message.revision) !== message.revision) {
+        throw new globalThis.Error("value provided for field message.revision of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.revision);
+    }
+    for (const v of message.ports) {
+      ExplainedPort.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExplainResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExplainResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.nodeId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.revision = reader.uint64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.ports.push(ExplainedPort.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ExplainResponse>): ExplainResponse {
+    return ExplainResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ExplainResponse>): ExplainResponse {
+    const message = createBaseExplainResponse();
+    message.nodeId = object.nodeId ?? "";
+    message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
+    message.ports = object.ports?.map((e) => ExplainedPort.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseExplainedPort(): ExplainedPort {
+  return {
+    name: "",
+    port: 0,
+    protocol: "",
+    state: "",
+    listen: "",
+    reason: "",
+    remedy: "",
+    choice: "",
+    outcome: "",
+    endpoints: [],
+    from: undefined,
+  };
+}
+
+export const ExplainedPort: MessageFns<ExplainedPort> = {
+  encode(message: ExplainedPort, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.port !== 0) {
+      writer.uint32(16).uint32(message.port);
+    }
+    if (message.protocol !== "") {
+      writer.uint32(26).string(message.protocol);
+    }
+    if (message.state !== "") {
+      writer.uint32(34).string(message.state);
+    }
+    if (message.listen !== "") {
+      writer.uint32(42).string(message.listen);
+    }
+    if (message.reason !== "") {
+      writer.uint32(50).string(message.reason);
+    }
+    if (message.remedy !== "") {
+      writer.uint32(58).string(message.remedy);
+    }
+    if (message.choice !== "") {
+      writer.uint32(66).string(message.choice);
+    }
+    if (message.outcome !== "") {
+      writer.uint32(74).string(message.outcome);
+    }
+    for (const v of message.endpoints) {
+      ExplainedEndpoint.encode(v!, writer.uint32(82).fork()).join();
+    }
+    if (message.from !== undefined) {
+      ExplainedClient.encode(message.from, writer.uint32(90).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExplainedPort {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExplainedPort();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.port = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.protocol = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.listen = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.remedy = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.choice = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.outcome = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.endpoints.push(ExplainedEndpoint.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.from = ExplainedClient.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ExplainedPort>): ExplainedPort {
+    return ExplainedPort.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ExplainedPort>): ExplainedPort {
+    const message = createBaseExplainedPort();
+    message.name = object.name ?? "";
+    message.port = object.port ?? 0;
+    message.protocol = object.protocol ?? "";
+    message.state = object.state ?? "";
+    message.listen = object.listen ?? "";
+    message.reason = object.reason ?? "";
+    message.remedy = object.remedy ?? "";
+    message.choice = object.choice ?? "";
+    message.outcome = object.outcome ?? "";
+    message.endpoints = object.endpoints?.map((e) => ExplainedEndpoint.fromPartial(e)) || [];
+    message.from = (object.from !== undefined && object.from !== null)
+      ? ExplainedClient.fromPartial(object.from)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseExplainedClient(): ExplainedClient {
+  return { address: "", target: "", reason: "" };
+}
+
+export const ExplainedClient: MessageFns<ExplainedClient> = {
+  encode(message: ExplainedClient, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.address !== "") {
+      writer.uint32(10).string(message.address);
+    }
+    if (message.target !== "") {
+      writer.uint32(18).string(message.target);
+    }
+    if (message.reason !== "") {
+      writer.uint32(26).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExplainedClient {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExplainedClient();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.target = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ExplainedClient>): ExplainedClient {
+    return ExplainedClient.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ExplainedClient>): ExplainedClient {
+    const message = createBaseExplainedClient();
+    message.address = object.address ?? "";
+    message.target = object.target ?? "";
+    message.reason = object.reason ?? "";
+    return message;
+  },
+};
+
+function createBaseExplainedEndpoint(): ExplainedEndpoint {
+  return {
+    name: "",
+    target: "",
+    source: "",
+    node: "",
+    weight: 0,
+    tier: 0,
+    verdict: "",
+    share: 0,
+    reason: "",
+    sinceMs: 0n,
+    active: 0n,
+  };
+}
+
+export const ExplainedEndpoint: MessageFns<ExplainedEndpoint> = {
+  encode(message: ExplainedEndpoint, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.target !== "") {
+      writer.uint32(18).string(message.target);
+    }
+    if (message.source !== "") {
+      writer.uint32(26).string(message.source);
+    }
+    if (message.node !== "") {
+      writer.uint32(34).string(message.node);
+    }
+    if (message.weight !== 0) {
+      writer.uint32(40).uint32(message.weight);
+    }
+    if (message.tier !== 0) {
+      writer.uint32(48).uint32(message.tier);
+    }
+    if (message.verdict !== "") {
+      writer.uint32(58).string(message.verdict);
+    }
+    if (message.share !== 0) {
+      writer.uint32(65).double(message.share);
+    }
+    if (message.reason !== "") {
+      writer.uint32(74).string(message.reason);
+    }
+    if (message.sinceMs !== 0n) {
+      if (BigInt.asIntN(64, message.sinceMs) !== message.sinceMs) {
+        throw new globalThis.Error("value provided for field message.sinceMs of type int64 too large");
+      }
+      writer.uint32(80).int64(message.sinceMs);
+    }
+    if (message.active !== 0n) {
+      if (BigInt.asUintN(64, message.active) !== message.active) {
+        throw new globalThis.Error("value provided for field message.active of type uint64 too large");
+      }
+      writer.uint32(88).uint64(message.active);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExplainedEndpoint {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExplainedEndpoint();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.target = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.source = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.weight = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.tier = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.verdict = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 65) {
+              break;
+            }
+
+            message.share = reader.double();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.sinceMs = reader.int64() as bigint;
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.active = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ExplainedEndpoint>): ExplainedEndpoint {
+    return ExplainedEndpoint.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ExplainedEndpoint>): ExplainedEndpoint {
+    const message = createBaseExplainedEndpoint();
+    message.name = object.name ?? "";
+    message.target = object.target ?? "";
+    message.source = object.source ?? "";
+    message.node = object.node ?? "";
+    message.weight = object.weight ?? 0;
+    message.tier = object.tier ?? 0;
+    message.verdict = object.verdict ?? "";
+    message.share = object.share ?? 0;
+    message.reason = object.reason ?? "";
+    message.sinceMs = (object.sinceMs !== undefined && object.sinceMs !== null) ? BigInt(object.sinceMs) : 0n;
+    message.active = (object.active !== undefined && object.active !== null) ? BigInt(object.active) : 0n;
     return message;
   },
 };
@@ -2640,6 +3445,16 @@ export const AdminServiceService = {
     responseSerialize: (value: TopResponse): Buffer => Buffer.from(TopResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): TopResponse => TopResponse.decode(value),
   },
+  /** Where new connections of a service go on this node, and why. */
+  explain: {
+    path: "/holdfast.admin.v1.AdminService/Explain" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ExplainRequest): Buffer => Buffer.from(ExplainRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ExplainRequest => ExplainRequest.decode(value),
+    responseSerialize: (value: ExplainResponse): Buffer => Buffer.from(ExplainResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ExplainResponse => ExplainResponse.decode(value),
+  },
 } as const;
 
 export interface AdminServiceServer extends UntypedServiceImplementation {
@@ -2653,6 +3468,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   status: handleUnaryCall<StatusRequest, StatusResponse>;
   events: handleServerStreamingCall<EventsRequest, EventsResponse>;
   top: handleUnaryCall<TopRequest, TopResponse>;
+  /** Where new connections of a service go on this node, and why. */
+  explain: handleUnaryCall<ExplainRequest, ExplainResponse>;
 }
 
 export interface AdminServiceClient extends Client {
@@ -2739,6 +3556,22 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: TopResponse) => void,
+  ): ClientUnaryCall;
+  /** Where new connections of a service go on this node, and why. */
+  explain(
+    request: ExplainRequest,
+    callback: (error: ServiceError | null, response: ExplainResponse) => void,
+  ): ClientUnaryCall;
+  explain(
+    request: ExplainRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ExplainResponse) => void,
+  ): ClientUnaryCall;
+  explain(
+    request: ExplainRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ExplainResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -1,0 +1,58 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { type DataPath, manifestOf, orderOf } from './manifest.ts';
+import { startNode } from './node.ts';
+
+const PARENT_GONE_MS = 500;
+
+const { values } = parseArgs({
+  options: {
+    path: { type: 'string', default: 'proxy' },
+    threads: { type: 'string' },
+    'busy-poll': { type: 'string' },
+    'tcp-only': { type: 'boolean', default: false },
+  },
+});
+
+/** Aborts at a signal, and when whoever started this process is gone. */
+function untilStopped(): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  const parent = process.ppid;
+  setInterval(() => process.ppid !== parent && stop.abort(), PARENT_GONE_MS).unref();
+  return stop.signal;
+}
+
+function dataPath(text: string): DataPath {
+  if (text === 'proxy' || text === 'kernel') return text;
+  throw new Error(`--path is proxy or kernel, not ${text}`);
+}
+
+async function serve(signal: AbortSignal): Promise<void> {
+  const order = orderOf(process.env, values['tcp-only'] ? ['tcp'] : ['tcp', 'udp']);
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-rig-'));
+  try {
+    const manifest = join(folder, 'rig.yaml');
+    await writeFile(manifest, manifestOf(order, dataPath(values.path)));
+    const tuning = {
+      ...(values.threads === undefined ? {} : { threads: values.threads }),
+      ...(values['busy-poll'] === undefined ? {} : { busyPoll: values['busy-poll'] }),
+    };
+    await using _ = await startNode({ folder, manifest, address: order.address, tuning, signal });
+    console.log('rig-peer is ready');
+    while (!signal.aborted) await sleep(2 ** 30, undefined, { signal }).catch(() => {});
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+try {
+  await serve(untilStopped());
+  process.exit(0);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
+}

@@ -1,0 +1,27 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { must, run } from './children.ts';
+import { tools } from './peers.ts';
+
+const native = join(import.meta.dirname, 'native');
+const programs = {
+  echo: ['echo.cc', 'common.cc'],
+  load: ['load.cc', 'load_stream.cc', 'load_udp.cc', 'common.cc'],
+};
+/** GCC 12 warns of its own std::string (GCC bug 105651). */
+const flags = ['-std=c++20', '-O2', '-Wall', '-Wextra', '-Werror', '-Wno-restrict', '-pthread'];
+const goPrograms = ['go', '/usr/local/go/bin/go', '/usr/lib/go/bin/go'];
+
+/** Compiles the load generator, the back end and, where there is Go, the Go proxy, into build/bench. */
+export async function buildTools(note: (text: string) => void): Promise<void> {
+  await mkdir(tools, { recursive: true });
+  for (const [name, sources] of Object.entries(programs)) {
+    await must(['g++', ...flags, '-o', join(tools, name), ...sources.map((source) => join(native, source))]);
+  }
+  const source = join(import.meta.dirname, 'go-proxy/main.go');
+  for (const program of goPrograms) {
+    const build = run([program, 'build', '-o', join(tools, 'go-proxy'), source]);
+    if (await build.then(({ code }) => code === 0).catch(() => false)) return;
+  }
+  note('the Go proxy is left out: no Go that builds it');
+}

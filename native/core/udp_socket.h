@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <variant>
+
+#include "listen_socket.h"
+
+namespace holdfast::proxy {
+
+/// Opens the socket of a UDP listener, for the worker `owner` alone. @return the reason when it cannot be bound.
+std::variant<std::shared_ptr<ListenSocket>, ListenError> open_udp(const net::SocketAddress& address, std::size_t owner);
+
+/// Refuses clients, as a closed port does (ICMP port unreachable), while the address stays taken: a socket that is connected hears its peer
+/// alone, and this one's peer is itself. It can still send.
+void refuse_clients(int fd, const net::SocketAddress& bound) noexcept;
+void accept_clients(int fd) noexcept;
+
+/// A socket that hears `endpoint` alone, ICMP errors of its own datagrams included. Less than 0 with errno set.
+net::UniqueFd connect_udp(const net::SocketAddress& endpoint) noexcept;
+/// Takes the error that a socket of `connect_udp` has to report, and forgets all that stand behind it. 0: none.
+int take_error(int fd) noexcept;
+
+}  // namespace holdfast::proxy

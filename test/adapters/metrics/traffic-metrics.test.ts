@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { PrometheusMetrics } from '../../../src/adapters/metrics/prometheus-metrics.js';
+import type { ListenerTraffic, NodeStatus } from '../../../src/ports/driving/operations.js';
+import { address } from '../../support/listeners.js';
+
+const status: NodeStatus = {
+  ...{ version: '1', mode: 'dev', nodeId: 'here', hostname: 'here', dataDir: '/', startedAt: 0, ready: true, subsystems: [] },
+  log: { revision: 1n, logId: 'log', objects: 0, ageMs: 0 },
+  dataPlane: {
+    ...{ threads: 2, listeners: 2, listenerBudget: 10, failedListeners: 0, activeConnections: 0 },
+    connectionLimit: 4_096,
+  },
+  metricsListen: '',
+  problems: [],
+};
+
+const endpoint = { address: address('10.0.0.1'), port: 80, active: 1, total: 2, draining: false, ejected: false };
+
+function traffic(id: string, more: Partial<ListenerTraffic>): ListenerTraffic {
+  return {
+    ...{ id: id as ListenerTraffic['id'], active: 1, completed: 2, failed: 3, refused: 4, limited: 5, evicted: 6, dropped: 7 },
+    ...{
+      reset: 8,
+      drained: 9,
+      bytesIn: 10,
+      bytesOut: 11,
+      dialFailures: 12,
+      endpoints: [],
+      protocol: 'tcp',
+      declaredEndpoints: 0,
+    },
+    ...more,
+  };
+}
+
+/** Series of services, and of checks, in the order of their text. */
+async function series(listeners: readonly ListenerTraffic[], metrics?: PrometheusMetrics): Promise<readonly string[]> {
+  const made = metrics ?? metricsOf(() => listeners);
+  const { text } = await made.render();
+  return text
+    .split('\n')
+    .filter((line) => /^holdfast_[^ ]*(service=|health|limit)/.test(line))
+    .map((line) => line.replace('holdfast_', '').replace('namespace="default",service="a",', ''));
+}
+
+function metricsOf(listeners: () => readonly ListenerTraffic[]): PrometheusMetrics {
+  return new PrometheusMetrics({
+    status: () => status,
+    listeners,
+    checks: () => ({ targets: 3, succeeded: 20, failed: 1 }),
+    outbox: () => ({ depth: 0, capacity: 1, dropped: 0n, nextSequence: 1n as never }),
+    reconciles: () => ({ runs: 0, seconds: 0 }),
+  });
+}
+
+test('a tcp port', async () => {
+  const endpoints = [
+    endpoint,
+    { ...endpoint, port: 81, ejected: true },
+    { ...endpoint, port: 82, draining: true, ejected: true },
+    { ...endpoint, port: 83, draining: true },
+  ];
+  expect(await series([traffic('default/a/http', { endpoints, declaredEndpoints: 5 })])).toEqual([
+    'connections_active{port="http"} 1',
+    'connections_total{port="http",result="completed"} 2',
+    'connections_total{port="http",result="failed"} 3',
+    'connections_total{port="http",result="refused"} 4',
+    'connections_total{port="http",result="reset"} 8',
+    'connections_total{port="http",result="drained"} 9',
+    'drops_total{port="http",reason="limit"} 5',
+    'bytes_total{port="http",direction="in"} 10',
+    'bytes_total{port="http",direction="out"} 11',
+    'dial_failures_total{port="http"} 12',
+    'endpoints{port="http",state="serving"} 1',
+    'endpoints{port="http",state="draining"} 2',
+    'endpoints{port="http",state="ejected"} 1',
+    'endpoints_declared{port="http"} 5',
+    'health_targets 3',
+    'health_checks_total{result="succeeded"} 20',
+    'health_checks_total{result="failed"} 1',
+    'connection_limit 4096',
+  ]);
+});
+
+test('a udp port has flows, not connections', async () => {
+  const lines = await series([traffic('default/a/dns', { protocol: 'udp' })]);
+  expect(lines.filter((line) => /^(connections|udp|drops)/.test(line))).toEqual([
+    'udp_flows_active{port="dns"} 1',
+    'udp_flows_total{port="dns",result="completed"} 2',
+    'udp_flows_total{port="dns",result="failed"} 3',
+    'udp_flows_total{port="dns",result="refused"} 4',
+    'udp_flows_total{port="dns",result="reset"} 8',
+    'udp_flows_total{port="dns",result="drained"} 9',
+    'drops_total{port="dns",reason="limit"} 5',
+    'drops_total{port="dns",reason="evicted"} 6',
+    'drops_total{port="dns",reason="datagram"} 7',
+  ]);
+});
+
+test('the series of a service that is gone are gone', async () => {
+  let listeners = [traffic('default/a/http', {}), traffic('default/b/dns', { protocol: 'udp' })];
+  const metrics = metricsOf(() => listeners);
+  expect((await series([], metrics)).filter((line) => line.includes('port='))).toHaveLength(30);
+  listeners = [];
+  expect((await series([], metrics)).filter((line) => line.includes('port='))).toEqual([]);
+});
