@@ -1,13 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { loadAddon } from '../../dist/adapters/dataplane/addon.js';
 import { lockDataDir } from '../../dist/adapters/dataplane/data-dir-lock.js';
+import { FileIdentityStore } from '../../dist/adapters/identity/file-identity-store.js';
 import { openLogger } from '../../dist/adapters/logger/pino-logger.js';
 import { WatchedManifests } from '../../dist/adapters/manifest/watched-manifests.js';
+import { ensureIdentity } from '../../dist/app/agent/ensure-identity.js';
 import { ManifestFollower } from '../../dist/app/resource/manifest-follower.js';
 import { ConfigLoader } from '../../dist/composition/config-loader.js';
 import { buildContainer } from '../../dist/composition/container.js';
-import { loadIdentity } from '../../dist/composition/identity.js';
 import { pathsOf } from '../../dist/composition/paths.js';
 import { Ports, Root, Subsystems, UseCases } from '../../dist/composition/tokens.js';
 import { version } from '../../dist/composition/version.js';
@@ -37,7 +40,8 @@ export async function startNode({ folder, manifest, address, tuning, signal }: N
   const addon = loadAddon();
   lockDataDir(addon, paths);
   const logger = openLogger({ level: config.logLevel, colour: false });
-  const identity = await loadIdentity(paths, config, logger, { signal });
+  const about = { explicitName: config.nodeName, hostname: hostname(), labels: config.labels, randomBytes: randomBytes(8) };
+  const identity = await ensureIdentity(new FileIdentityStore(paths.identity), about, { signal });
   const facts = { mode: 'production' as const, version, config, paths, identity, addon, startedAt: Date.now() };
   const container = buildContainer(facts, logger);
   const agent = container.get(Root.agent);
