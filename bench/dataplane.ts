@@ -52,6 +52,10 @@ async function main(): Promise<void> {
   };
   const { rounds, seconds, idle, quietMs } = effort;
   await measure({ cases, peers, rounds, effort: { seconds, idle }, quietMs, signal: stop.signal }, report, note);
+  const silent = peers.filter(
+    ({ name, ours }) => ours && !samples.some(({ peer, value }) => peer === name && value !== undefined),
+  );
+  if (silent.length > 0) throw new Error(`nothing was measured of ${silent.map(({ name }) => name).join(', ')}`);
   await write(samples);
 }
 
@@ -68,4 +72,9 @@ async function write(samples: readonly Sample[]): Promise<void> {
   note(`wrote ${join(folder, 'dataplane.md')}`);
 }
 
-await main();
+try {
+  await main();
+} catch (error) {
+  note(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}

@@ -20,7 +20,8 @@ const { values } = parseArgs({
 /** Aborts at a signal, and when whoever started this process is gone. */
 function untilStopped(): AbortSignal {
   const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  // More than once: a parent that dies with several threads sends its death signal for each.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
   const parent = process.ppid;
   setInterval(() => process.ppid !== parent && stop.abort(), PARENT_GONE_MS).unref();
   return stop.signal;

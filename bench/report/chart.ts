@@ -14,9 +14,9 @@ export interface Panel {
   readonly bars: readonly Bar[];
 }
 
-const WIDTH = 860;
-const LABEL_WIDTH = 270;
-const NOTE_WIDTH = 130;
+const WIDTH = 880;
+const LABEL_WIDTH = 300;
+const NOTE_WIDTH = 120;
 const PLOT_WIDTH = WIDTH - LABEL_WIDTH - NOTE_WIDTH;
 const BAR = 16;
 const STEP = 22;

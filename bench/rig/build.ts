@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { must, run } from './children.ts';
 import { tools } from './peers.ts';
@@ -15,8 +15,11 @@ const goPrograms = ['go', '/usr/local/go/bin/go', '/usr/lib/go/bin/go'];
 /** Compiles the load generator, the back end and, where there is Go, the Go proxy, into build/bench. */
 export async function buildTools(note: (text: string) => void): Promise<void> {
   await mkdir(tools, { recursive: true });
+  const changed = await newest(native);
   for (const [name, sources] of Object.entries(programs)) {
-    await must(['g++', ...flags, '-o', join(tools, name), ...sources.map((source) => join(native, source))]);
+    const program = join(tools, name);
+    if ((await changedAt(program)) > changed) continue;
+    await must(['g++', ...flags, '-o', program, ...sources.map((source) => join(native, source))]);
   }
   const source = join(import.meta.dirname, 'go-proxy/main.go');
   for (const program of goPrograms) {
@@ -24,4 +27,17 @@ export async function buildTools(note: (text: string) => void): Promise<void> {
     if (await build.then(({ code }) => code === 0).catch(() => false)) return;
   }
   note('the Go proxy is left out: no Go that builds it');
+}
+
+/** When a file was written last, milliseconds; 0 when it is not there. */
+async function changedAt(file: string): Promise<number> {
+  return stat(file).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );
+}
+
+async function newest(folder: string): Promise<number> {
+  const files = await readdir(folder);
+  return Math.max(...(await Promise.all(files.map((file) => changedAt(join(folder, file))))));
 }

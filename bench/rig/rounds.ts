@@ -102,12 +102,14 @@ class Bench {
   async #target(each: Case, peer: Peer): Promise<Target | undefined> {
     const namespace = this.#network.client;
     if (peer.command === undefined) {
-      return { namespace, address: BACKEND_ADDRESS, iperf: IPERF_PORT, echo: ECHO_PORT, pid: undefined };
+      const direct = { namespace, address: BACKEND_ADDRESS, iperf: IPERF_PORT, echo: ECHO_PORT, pid: undefined };
+      if (await this.#answers(each, () => true, direct)) return direct;
+      throw new Error('the back end does not answer');
     }
     const { child, ports } = this.#started.get(peer.name) ?? this.#start(peer, peer.command);
     const target = { namespace, address: LISTEN_ADDRESS, ...ports, pid: child.pid };
     if (this.#broken.has(peer.name)) return undefined;
-    if (await this.#answers(each, child, target)) return target;
+    if (await this.#answers(each, child.running, target)) return target;
     this.#note(`${peer.name} does not serve ${each.name}: ${child.said()}`);
     this.#broken.add(peer.name);
     return undefined;
@@ -122,10 +124,10 @@ class Bench {
     return started;
   }
 
-  async #answers({ protocol }: Case, child: Child, { namespace, address, echo }: Target): Promise<boolean> {
+  async #answers({ protocol }: Case, running: () => boolean, { namespace, address, echo }: Target): Promise<boolean> {
     const mode = protocol === 'udp' ? 'probe-udp' : 'probe';
     const until = performance.now() + READY_MS;
-    while (child.running() && performance.now() < until) {
+    while (running() && performance.now() < until) {
       if ((await run(inside(namespace, [join(tools, 'load'), mode, `${address}:${echo}`, '1', '1']))).code === 0) return true;
       await sleep(100);
     }

@@ -36,20 +36,25 @@ const own = values.extra.map((text) => {
   const [name = '', ...command] = text.split('=');
   return commandPeer(name, name, 0, command.join('='));
 });
-await buildTools(note);
-await measure(
-  {
-    cases: named(cases, values.cases),
-    peers: [...named(peers, values.peers), ...own],
-    rounds: Number(values.rounds),
-    effort: { seconds: Number(values.seconds), idle: Number(values.idle) },
-    quietMs: Number(values['quiet-wait']) * 1_000,
-    signal: stop.signal,
-  },
-  (sample) => {
-    const line = `${JSON.stringify(sample)}\n`;
-    if (values.out === undefined) process.stdout.write(line);
-    else appendFileSync(values.out, line);
-  },
-  note,
-);
+try {
+  await buildTools(note);
+  await measure(
+    {
+      cases: named(cases, values.cases),
+      peers: [...named(peers, values.peers), ...own],
+      rounds: Number(values.rounds),
+      effort: { seconds: Number(values.seconds), idle: Number(values.idle) },
+      quietMs: Number(values['quiet-wait']) * 1_000,
+      signal: stop.signal,
+    },
+    (sample) => {
+      const line = `${JSON.stringify(sample)}\n`;
+      if (values.out === undefined) process.stdout.write(line);
+      else appendFileSync(values.out, line);
+    },
+    note,
+  );
+} catch (error) {
+  note(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}
