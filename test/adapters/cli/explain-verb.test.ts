@@ -61,9 +61,9 @@ ENDPOINT     FROM    NODE  WEIGHT  TIER  SHARE   ACTIVE  VERDICT
     expect((await cli(['get', 'services'])).out).toContain('0/2 ready, 2 unhealthy');
     const { out } = await cli(['describe', 'service', 'a']);
     expect(out).toContain(
-      'NO TRAFFIC: none of its 2 endpoints is ready, so that connections are refused; mend what the checks have found; holdfast explain service a',
+      'NO TRAFFIC: none of its 2 endpoints is ready, so that connections are accepted and reset at once; mend what the checks have found; holdfast explain service a',
     );
-    expect(out).toMatch(/10\.0\.0\.1:80 +inline +1 +no: connection refused/);
+    expect(out).toMatch(/10\.0\.0\.1:80 +http +inline +1 +no: connection refused/);
   });
 
   test.each([

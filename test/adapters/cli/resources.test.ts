@@ -2,7 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { listenerId } from '../../../src/domain/dataplane/compile.js';
+import { qualifiedName } from '../../../src/domain/resource/model.js';
 import { cliRig } from '../../support/cli-rig.js';
+import { endpoint as tcpEndpoint } from '../../support/listeners.js';
 import { endpointsDocument, serviceDocument } from '../../support/resource-rig.js';
 
 const yaml = (...values: readonly unknown[]) => values.map((value) => `---\n${JSON.stringify(value)}\n`).join('');
@@ -282,12 +285,21 @@ describe('describe', () => {
     await apply(
       serviceDocument('web', { ports, endpoints: [{ address: '127.0.0.1', ports: { admin: 80 } }, { address: '::1' }] }),
     );
-    const counters = { completed: 0, failed: 0, refused: 0, reset: 0, drained: 0, bytesIn: 0, bytesOut: 0, dialFailures: 0 };
-    const one = { ...endpoint(80), active: 2, total: 9, draining: false };
+    const ended = { completed: 0, failed: 0, refused: 0, limited: 0, evicted: 0, dropped: 0, reset: 0, drained: 0 };
+    const counters = {
+      active: 0,
+      ...ended,
+      bytesIn: 0,
+      bytesOut: 0,
+      dialFailures: 0,
+      protocol: 'tcp',
+      declaredEndpoints: 2,
+    } as const;
+    const one = { ...tcpEndpoint(80), active: 2, total: 9, draining: false, ejected: false };
     operations.listeners = [
-      { id: 'default/web/http', active: 0, ...counters, endpoints: [one] },
-      { id: 'default/web/admin', active: 0, ...counters, endpoints: [{ ...one, active: 0, total: 1 }] },
-    ] as never;
+      { id: listenerId(qualifiedName('default', 'web'), 'http'), ...counters, endpoints: [one] },
+      { id: listenerId(qualifiedName('default', 'web'), 'admin'), ...counters, endpoints: [{ ...one, active: 0, total: 1 }] },
+    ];
     const { out } = await cli(['describe', 'svc', 'web']);
     expect(out.slice(out.indexOf('ENDPOINT'))).toBe(
       [
