@@ -9,6 +9,8 @@ function portOf(result: ListenResult | undefined): number {
   return result.port;
 }
 
+const protocols = ['tcp', 'udp'] as const;
+
 /** Every DataPlane must pass. `make` gives one that was not started. */
 export function dataPlaneContract(name: string, make: () => DataPlane): void {
   describe(`DataPlane: ${name}`, () => {
@@ -43,10 +45,10 @@ export function dataPlaneContract(name: string, make: () => DataPlane): void {
       expect(events).toEqual([]);
     });
 
-    test('a port that is taken is named and affects no other listener', async () => {
-      const [first] = await apply(listener('a/b/c', []));
+    test.each(protocols)('%s: a port that is taken is named and affects no other listener', async (protocol) => {
+      const [first] = await apply(listener('a/b/c', [], { protocol }));
       const port = portOf(first);
-      const results = await apply(listener('a/b/d', [], { listenPort: port }), listener('a/b/e', []));
+      const results = await apply(listener('a/b/d', [], { protocol, listenPort: port }), listener('a/b/e', [], { protocol }));
       expect(results[0]).toEqual({
         id: 'a/b/d',
         listening: false,
@@ -57,21 +59,41 @@ export function dataPlaneContract(name: string, make: () => DataPlane): void {
       expect(plane.info().listeners).toBe(2);
     });
 
-    test('a failed listener is tried again when it is applied again', async () => {
-      const [holder] = await apply(listener('a/b/c', []));
-      const late = listener('a/b/d', [], { listenPort: portOf(holder) });
+    test.each(protocols)('%s: a failed listener is tried again when it is applied again', async (protocol) => {
+      const [holder] = await apply(listener('a/b/c', [], { protocol }));
+      const late = listener('a/b/d', [], { protocol, listenPort: portOf(holder) });
       expect((await apply(late))[0]?.listening).toBe(false);
-      await plane.apply({ upsert: [], remove: [listener('a/b/c', []).id] }, options);
+      await plane.apply({ upsert: [], remove: [listener('a/b/c', [], { protocol }).id] }, options);
       expect(portOf((await apply(late))[0])).toBe(portOf(holder));
     });
 
-    test('an address goes from a removed listener to a new one in one delta', async () => {
-      const old = listener('a/b/c', []);
+    test.each(protocols)('%s: an address goes from a removed listener to a new one in one delta', async (protocol) => {
+      const old = listener('a/b/c', [], { protocol });
       const [holder] = await apply(old);
-      const heir = listener('a/b/d', [], { listenPort: portOf(holder) });
+      const heir = listener('a/b/d', [], { protocol, listenPort: portOf(holder) });
       const results = await plane.apply({ upsert: [heir], remove: [old.id] }, options);
       expect(portOf(results[0])).toBe(portOf(holder));
       expect(plane.stats().map(({ id }) => id)).toEqual(['a/b/d']);
+    });
+
+    test('TCP and UDP may have one address', async () => {
+      let results: readonly ListenResult[] = [];
+      // A program outside may have the port by chance.
+      for (let tries = 0; tries < 10 && results[0]?.listening !== true; tries++) {
+        const tcp = listener(`a/b/tcp-${tries}`, []);
+        const [first] = await apply(tcp);
+        results = await apply(listener(`a/b/udp-${tries}`, [], { protocol: 'udp', listenPort: portOf(first) }));
+      }
+      expect(results[0]?.listening).toBe(true);
+    });
+
+    test('a listener whose protocol changes keeps nothing of the old one', async () => {
+      const spec = listener('a/b/c', [endpoint(1)]);
+      await apply(spec);
+      expect((await apply({ ...spec, protocol: 'udp' }))[0]?.listening).toBe(true);
+      await expect.poll(() => events).toEqual([{ type: 'drained', id: 'a/b/c', endpoint: '127.0.0.1:1', closed: 0 }]);
+      expect(plane.statsOf(spec.id)?.endpoints).toMatchObject([{ port: 1, draining: false }]);
+      expect(plane.info().listeners).toBe(1);
     });
 
     test('counts per listener and endpoint, in canonical form', async () => {
@@ -94,16 +116,19 @@ export function dataPlaneContract(name: string, make: () => DataPlane): void {
       expect(plane.statsOf(listener('a/b/x', []).id)).toBeUndefined();
     });
 
-    test('a withdrawn endpoint without connections is drained at once; so are those of a removed listener', async () => {
-      const spec = listener('a/b/c', [endpoint(1), endpoint(2)]);
-      await apply(spec);
-      await apply({ ...spec, endpoints: [endpoint(2)] });
-      await expect.poll(() => events).toEqual([{ type: 'drained', id: 'a/b/c', endpoint: '127.0.0.1:1', closed: 0 }]);
-      await plane.apply({ upsert: [], remove: [spec.id] }, options);
-      await expect.poll(() => events[1]).toEqual({ type: 'drained', id: 'a/b/c', endpoint: '127.0.0.1:2', closed: 0 });
-      expect(plane.statsOf(spec.id)).toBeUndefined();
-      expect(plane.info().listeners).toBe(0);
-    });
+    test.each(protocols)(
+      '%s: a withdrawn endpoint without connections is drained at once; so are those of a removed listener',
+      async (protocol) => {
+        const spec = listener('a/b/c', [endpoint(1), endpoint(2)], { protocol });
+        await apply(spec);
+        await apply({ ...spec, endpoints: [endpoint(2)] });
+        await expect.poll(() => events).toEqual([{ type: 'drained', id: 'a/b/c', endpoint: '127.0.0.1:1', closed: 0 }]);
+        await plane.apply({ upsert: [], remove: [spec.id] }, options);
+        await expect.poll(() => events[1]).toEqual({ type: 'drained', id: 'a/b/c', endpoint: '127.0.0.1:2', closed: 0 });
+        expect(plane.statsOf(spec.id)).toBeUndefined();
+        expect(plane.info().listeners).toBe(0);
+      },
+    );
 
     test('every setting of a listener can change without its port', async () => {
       const spec = listener('a/b/c', [endpoint(1)]);

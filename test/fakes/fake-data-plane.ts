@@ -128,15 +128,17 @@ export class FakeDataPlane implements DataPlane {
     const entry = this.#entries.get(id);
     const bound = entry !== undefined && serves(entry, spec) ? entry.port : this.#bind(spec);
     this.#entries.set(id, { spec, port: typeof bound === 'number' ? bound : 0 });
-    if (entry !== undefined) this.#withdraw(entry.spec, spec.endpoints);
+    // What one protocol carries cannot go on under the other.
+    if (entry !== undefined) this.#withdraw(entry.spec, entry.spec.protocol === spec.protocol ? spec.endpoints : []);
     return typeof bound === 'number'
       ? { id, listening: true, port: bound }
       : { id, listening: false, reason: bound, detail: `bind: ${bound}` };
   }
 
-  #bind({ address, listenPort }: ListenerSpec): number | BindFailure {
+  #bind({ address, listenPort, protocol }: ListenerSpec): number | BindFailure {
     if (this.info().listeners >= this.#budget) return 'fd_limit';
-    const taken = new Set([...this.#entries.values()].map((entry) => formatAddressPort(entry.spec.address, entry.port)));
+    const others = [...this.#entries.values()].filter((entry) => entry.spec.protocol === protocol);
+    const taken = new Set(others.map((entry) => formatAddressPort(entry.spec.address, entry.port)));
     let port = listenPort === 0 ? firstFreePort : listenPort;
     while (
       listenPort === 0 &&
@@ -157,7 +159,8 @@ export class FakeDataPlane implements DataPlane {
 }
 
 function serves({ spec, port }: Entry, wanted: ListenerSpec): boolean {
-  return port !== 0 && spec.address === wanted.address && (wanted.listenPort === 0 || wanted.listenPort === port);
+  const same = spec.address === wanted.address && spec.protocol === wanted.protocol;
+  return port !== 0 && same && (wanted.listenPort === 0 || wanted.listenPort === port);
 }
 
 /** What is not as usual, so that most lines stay short. */
