@@ -120,13 +120,14 @@ Upstream* Listener::choose(const Request& request) {
 void Listener::on_event(std::uint32_t) {
   if (!socket_) return;
   if (worker_.accept_paused()) return park();
-  for (int i = 0; i < kAcceptBatch; ++i) {
+  for (int i = 0; i < accept_most_; ++i) {
     sockaddr_storage from;
     socklen_t size = sizeof from;
     net::UniqueFd client(::accept4(socket_->fd(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client) {
       take_client(std::move(client), net::SocketAddress::from(from));
     } else if (errno == EAGAIN) {
+      accept_most_ = 1;
       return;
     } else if (is_shortage(errno)) {
       worker_.pause_accept(errno);
@@ -134,6 +135,7 @@ void Listener::on_event(std::uint32_t) {
     }
     // Others (ECONNABORTED, network errors: accept(2)) belong to that one connection.
   }
+  accept_most_ = std::min(2 * accept_most_, kAcceptBatch);
 }
 
 void Listener::take_client(net::UniqueFd client, const net::SocketAddress& from) {

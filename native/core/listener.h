@@ -66,6 +66,8 @@ class Listener final : public net::EventHandler, public std::enable_shared_from_
   std::shared_ptr<const ListenerConfig> config_;
   std::shared_ptr<ListenSocket> socket_;
   bool parked_ = false;
+  /// How many the next event may accept: more only while there are more, so that the accept that finds nobody is rare.
+  int accept_most_ = 1;
   std::shared_ptr<ListenerCounters> counters_;
   Balancer balancer_;
   std::map<net::SocketAddress, std::unique_ptr<Upstream>> upstreams_;

@@ -222,9 +222,9 @@ UdpFlow* UdpListener::oldest() noexcept {
   return answered.last <= active.last ? &answered : &active;
 }
 
-/// Its place in the table stays when `outcome` leaves it one: see fail().
+/// Its place in the table stays: see fail().
 void UdpListener::close(UdpFlow& flow, Outcome outcome) {
-  if (!flow.fd) return;
+  if (flow.endpoint == nullptr) return;
   ListenerBlock& counts = block();
   counts.ended[static_cast<std::size_t>(outcome)].add(1);
   UdpEndpoint& endpoint = *std::exchange(flow.endpoint, nullptr);

@@ -135,15 +135,16 @@ bool UdpListener::send(UdpFlow& flow, UdpOutbox& out) {
   return true;
 }
 
-/// To an endpoint that has not failed this client. False when that failed too, or there is none.
+/// To an endpoint that has not failed this client. False when that failed too, or there is none, or no descriptor: then one is free now.
 bool UdpListener::connect(UdpFlow& flow) {
   UdpEndpoint* endpoint = choose(flow);
   if (endpoint == nullptr) return false;
   flow.fd = connect_udp(endpoint->address);
-  if (!flow.fd && is_shortage(errno)) {
+  // EAGAIN: all 28,000 ports of net.ipv4.ip_local_port_range are in use; flows have one each.
+  if (!flow.fd && (is_shortage(errno) || errno == EAGAIN)) {
     relay_.worker().pause_accept(errno);  // tells it
     UdpFlow* oldest = relay_.oldest();
-    if (oldest != nullptr && oldest->group == UdpFlow::kNoGroup && oldest->fd) oldest->listener->evict(*oldest);
+    if (oldest != &flow && oldest->group == UdpFlow::kNoGroup) oldest->listener->evict(*oldest);
     return false;
   }
   if (flow.fd && relay_.worker().loop().add(flow.fd.get(), EPOLLIN, flow) != 0) return flow.fd.reset(), false;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <string>
 #include <thread>
 
@@ -66,6 +67,31 @@ TEST(EventLoop, DeferredTasksRunEvenWhenItStops) {
   });
   loop.run();
   EXPECT_EQ(order, "abc");
+}
+
+double thread_cpu_seconds() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+}
+
+/// An idle loop that polls would take a whole core.
+TEST(EventLoop, ABusyLoopDeliversAndAnIdleOneSleeps) {
+  EventLoop loop(std::chrono::microseconds(500));
+  int delivered = 0;
+  double idle = 0;
+  std::thread thread([&] { loop.run(); });
+  for (int i = 0; i < 200; ++i) {
+    loop.post([&] { ++delivered; });
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  std::this_thread::sleep_for(milliseconds(20));
+  loop.post([&] { idle = thread_cpu_seconds(); });
+  std::this_thread::sleep_for(milliseconds(300));
+  loop.post([&] { idle = thread_cpu_seconds() - idle, loop.stop(); });
+  thread.join();
+  EXPECT_EQ(delivered, 200);
+  EXPECT_LT(idle, 0.03);
 }
 
 }  // namespace

@@ -162,6 +162,23 @@ TEST_F(UdpTest, OneDeadEndpointOfThreeIsNoticedByNobodyForLong) {
   ASSERT_TRUE(eventually([&] { return ejected().size() == 1; }));
 }
 
+TEST_F(UdpTest, AnEndpointThatCannotBeConnectedIsPassedOver) {
+  UdpServer server;
+  // Connecting to the broadcast address is refused at once (EACCES).
+  proxy::ListenerConfig some = udp(2, {server.port()});
+  some.endpoints.insert(some.endpoints.begin(), {{net::Family::ipv4, 9, {255, 255, 255, 255}}, 1, 0});
+  const std::uint16_t port = listen(some);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(UdpPeer(port).ask("x"), "x");
+  EXPECT_GT(stats(2).dial_failures, 0U);
+  some.endpoints.pop_back();
+  listen(some);
+  const UdpPeer client(port);
+  client.send("nowhere to go");
+  ASSERT_TRUE(eventually([&] { return stats(2).dropped == 1; }));
+  listen(udp(2, {server.port()}));
+  EXPECT_EQ(client.ask("x"), "x");
+}
+
 /// faults.md 11: a client with one socket never moved off a deleted endpoint.
 TEST_F(UdpTest, AWithdrawnEndpointLosesItsClientsAtOnceAndItsRepliesArrive) {
   UdpServer first(named("first"));
