@@ -41,7 +41,7 @@ const broken: readonly (readonly [name: string, text: string | Uint8Array, says:
   ['port with a fraction', service('{ ports: [{ port: 80.5 }] }'), /found 80\.5/],
   ['duplicate port', service('{ ports: [{ name: a, port: 80 }, { name: b, port: 80 }] }'), /spec\.ports\[1\]/],
   ['duplicate port name', service('{ ports: [{ name: a, port: 80 }, { name: a, port: 81 }] }'), /spec\.ports\[1\]/],
-  ['udp', service('{ ports: [{ port: 53, protocol: udp }] }'), /udp is not built yet/],
+  ['unknown protocol', service('{ ports: [{ port: 53, protocol: sctp }] }'), /expected tcp or udp, found "sctp"/],
   ['unknown key', service('{ prots: [] }'), /spec\.prots: unknown key; did you mean ports\?/],
   ['key not built yet', service(`{ ${ports}, networkPolicy: {} }`), /spec\.networkPolicy: this key is not built yet/],
   [
@@ -63,9 +63,13 @@ const broken: readonly (readonly [name: string, text: string | Uint8Array, says:
   [
     'unknown algorithm',
     service(`{ ${ports}, balance: { algorithm: fastest } }`),
-    /expected random or round-robin, found "fastest"/,
+    /expected random, round-robin, least-connections or source-hash, found "fastest"/,
   ],
-  ['algorithm not built yet', service(`{ ${ports}, balance: { algorithm: source-hash } }`), /source-hash is not built yet/],
+  [
+    'PROXY headers for udp',
+    service('{ ports: [{ port: 53, protocol: udp }], proxyProtocol: { accept: true } }'),
+    /spec\.proxyProtocol/,
+  ],
   ['bad duration', service(`{ ${ports}, drain: { timeout: 30 } }`), /spec\.drain\.timeout: expected a duration/],
   ['address outside the range', service(`{ ${ports}, vip: 10.0.0.1 }`), /10\.0\.0\.1 is not in the range/],
   [

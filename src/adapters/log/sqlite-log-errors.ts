@@ -33,7 +33,8 @@ export function openError(error: unknown, file: string): AgentError {
 /** What to do about a damaged log in `file`, as a command line that can be pasted. */
 export function remedyOfDamage(file: string, intactCopy: string | undefined): string {
   return intactCopy === undefined
-    ? `there is no intact copy: move all but node-identity.json out of ${dirname(file)}, start again and apply your manifests`
+    ? `there is no intact copy here: run \`${restoreCommand(file)} COPY\` with one that you keep elsewhere, or move all but ` +
+        `node-identity.json out of ${dirname(file)}, start again and apply your manifests`
     : `run \`${restoreCommand(file)}\`, which puts ${basename(intactCopy)} in place`;
 }
 

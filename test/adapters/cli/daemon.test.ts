@@ -142,8 +142,9 @@ describe('holdfast dev', () => {
         out: '',
         err: `error: agent.start_failed: log-store did not start: ${problem}\n  what to do: ${remedy}\n`,
       });
+    const elsewhere = `run \`holdfast restore --data-dir '${dataDir}' COPY\` with one that you keep elsewhere`;
     const anew = `move all but node-identity.json out of ${dataDir}, start again and apply your manifests`;
-    await refused(`there is no intact copy: ${anew}`);
+    await refused(`there is no intact copy here: ${elsewhere}, or ${anew}`);
     await writeFile(log, '');
     await rm(`${log}.head`);
     await rm(log);
