@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 export interface UdpBackend extends AsyncDisposable {
@@ -114,7 +115,7 @@ export class UdpCrowd {
 
   /** See udp-crowd.mjs. */
   constructor(mode: 'hold' | 'churn', port: number, ...numbers: number[]) {
-    const script = new URL('./udp-crowd.mjs', import.meta.url).pathname;
+    const script = join(import.meta.dirname, 'udp-crowd.mjs');
     this.#process = spawn(process.execPath, [script, mode, `${port}`, ...numbers.map(String)], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -12,7 +13,7 @@ import { ask, echoBackend, open } from '../../support/tcp-peers.js';
 /** A proxy with at most 128 open files, of which Node has about 25. */
 async function smallProxy(port: number) {
   const delta = encodeTableDelta([], [{ number: 1, spec: listener('a/b/c', [endpoint(port)]) }]);
-  const script = new URL('../../support/proxy-process.mjs', import.meta.url).pathname;
+  const script = join(import.meta.dirname, '../../support/proxy-process.mjs');
   const command = ['ulimit -n 128; exec "$0" "$@"', process.execPath, script, addonPath(process.env.HOLDFAST_ADDON)];
   const child = spawn('sh', ['-c', ...command, Buffer.from(delta).toString('base64')], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
