@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
-import { MAX_PROBLEMS } from '../../domain/kernel/limits.js';
+import { MAX_DOCUMENTS, MAX_PROBLEMS } from '../../domain/kernel/limits.js';
 import { objectsOf } from '../../domain/resource/manifest.js';
 import type { Problem } from '../../domain/resource/problem.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -16,7 +16,6 @@ const MIB = 1024 * 1024;
 export const MAX_FILE_BYTES = 16 * MIB;
 /** What one apply can send. */
 const MAX_BYTES = 64 * MIB;
-export const MAX_DOCUMENTS = 20_000;
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 
 /**

@@ -1,7 +1,7 @@
 import { healthOfKey } from '../../domain/dataplane/health.js';
 import type { VipRange } from '../../domain/dataplane/vip.js';
 import { AgentError } from '../../domain/kernel/errors.js';
-import { MAX_PROBLEMS } from '../../domain/kernel/limits.js';
+import { MAX_DOCUMENTS, MAX_PROBLEMS } from '../../domain/kernel/limits.js';
 import { formatAddressPort, type IpAddress } from '../../domain/kernel/network.js';
 import type { LogKey, Revision } from '../../domain/log/model.js';
 import { pathInDocument } from '../../domain/resource/manifest.js';
@@ -47,8 +47,6 @@ import { ChangeQueue } from './change-queue.js';
 import { objectOf, portStatus } from './object-status.js';
 import { type Answer, RecentAnswers } from './recent-answers.js';
 
-/** A file of ten thousand services is 20,000 documents with their Endpoints. */
-const MAX_DOCUMENTS = 20_000;
 /** Others may write between our look and our proposal; more than this is a fight that the caller should see. */
 const MAX_ATTEMPTS = 10;
 /** A view that is further behind does not become current by waiting: the caller is told instead (engine.md E10). */

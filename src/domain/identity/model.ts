@@ -1,4 +1,5 @@
 import type { Brand } from '../kernel/brand.js';
+import { DNS_LABEL } from '../kernel/dns-label.js';
 
 /** A node's name and id: a DNS-1123 label. */
 export type NodeName = Brand<string, 'NodeName'>;
@@ -14,19 +15,17 @@ export interface Identity {
   readonly labels: Labels;
 }
 
-/** RFC 1123: 1 to 63 characters of a-z, 0-9 and `-`, which is not at either end. */
-const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const labelName = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 
 export function nodeName(text: string): NodeName | undefined {
-  return label.test(text) ? (text as NodeName) : undefined;
+  return DNS_LABEL.test(text) ? (text as NodeName) : undefined;
 }
 
 export function isLabelKey(text: string): boolean {
   const slash = text.indexOf('/');
   if (slash < 0) return labelName.test(text);
   const prefix = text.slice(0, slash);
-  return prefix.length <= 253 && prefix.split('.').every((part) => label.test(part)) && labelName.test(text.slice(slash + 1));
+  return prefix.length <= 253 && prefix.split('.').every((part) => DNS_LABEL.test(part)) && labelName.test(text.slice(slash + 1));
 }
 
 export function isLabelValue(text: string): boolean {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { protocolProblems, trafficShape } from '../dataplane/schema.js';
 import { nodeName } from '../identity/model.js';
+import { DNS_LABEL } from '../kernel/dns-label.js';
 import { durationMs } from '../kernel/duration.js';
 import { formatAddressPort, type IpAddress, ipAddress, ipv6Groups, type PortNumber } from '../kernel/network.js';
 import { object, oneOf, port, SENTENCE, wholeNumber } from '../kernel/schema.js';
@@ -22,9 +23,8 @@ const MAX_LABELS = 64;
 /** A day: more is a typing error. */
 const MAX_DRAIN_MS = 24 * 60 * 60 * 1000;
 
-const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const A_LABEL = 'a DNS-1123 label: 1 to 63 of a-z, 0-9 and -, not at either end';
-const dnsLabel = z.string('a name').regex(LABEL, A_LABEL);
+const dnsLabel = z.string('a name').regex(DNS_LABEL, A_LABEL);
 const address = z.string('an IPv4 or IPv6 address').transform((text, context) => {
   const parsed = ipAddress(text);
   if (parsed !== undefined) return parsed;
@@ -93,7 +93,7 @@ const servicePort = object(
   protocol: value.protocol,
 }));
 
-const portsByName = dictionary('a mapping of port names to port numbers', LABEL, A_LABEL, port).refine(
+const portsByName = dictionary('a mapping of port names to port numbers', DNS_LABEL, A_LABEL, port).refine(
   (record) => Object.keys(record).length > 0,
   'at least one port name',
 );
@@ -124,7 +124,7 @@ function defaultName({ address, port, ports }: Target): string {
   const host = `ep-${addressParts(address).join('-')}`;
   const own = port === undefined ? portsInOrder(ports).map(([, number]) => number) : [port];
   const name = [host, ...own].join('-');
-  return LABEL.test(name) ? name : host;
+  return DNS_LABEL.test(name) ? name : host;
 }
 
 /** All eight groups of an IPv6 address: with a gap two addresses would give one name, or a name that ends with `-`. */

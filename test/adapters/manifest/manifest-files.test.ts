@@ -4,7 +4,8 @@ import { mkdir, open, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { MAX_DOCUMENTS, MAX_FILE_BYTES, readManifests, sourceOf } from '../../../src/adapters/manifest/manifest-files.js';
+import { MAX_FILE_BYTES, readManifests, sourceOf } from '../../../src/adapters/manifest/manifest-files.js';
+import { MAX_DOCUMENTS } from '../../../src/domain/kernel/limits.js';
 import { tempFolder } from '../../support/temp-folder.js';
 
 const options = { signal: new AbortController().signal };
