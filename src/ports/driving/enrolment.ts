@@ -1,0 +1,38 @@
+import type { CallOptions } from '../call-options.js';
+import type { PeerNode } from './node-streams.js';
+
+export interface RegisterCall {
+  readonly machineId: string;
+  readonly aid: string;
+  readonly token: string;
+  readonly os: string;
+  readonly hostCidrs: readonly string[];
+  /** DER of a PKCS#10 request; undefined for an older agent, whose key the server makes. */
+  readonly csr: Uint8Array | undefined;
+  /** IP address that it calls from. */
+  readonly address: string;
+}
+
+export interface IssuedPair {
+  /** PEM, PKCS#1; empty where the caller made the key itself. */
+  readonly privateKey: string;
+  /** One PEM block. */
+  readonly certificate: string;
+  /** One PEM block. */
+  readonly ca: string;
+}
+
+/** How a machine becomes a node, and stays one. */
+export interface Enrolment {
+  /**
+   * @throws AgentError `certificate.token_refused` (one text for bad, expired and used), `certificate.csr_invalid`, `certificate.too_many`,
+   * `certificate.unknown_account`, `store.unavailable`
+   */
+  register(call: RegisterCall, options: CallOptions): Promise<IssuedPair & { readonly nid: string }>;
+
+  /** A new certificate for the node that calls. @throws AgentError as `register` */
+  renew(node: PeerNode, csr: Uint8Array | undefined, options: CallOptions): Promise<IssuedPair>;
+
+  /** Resolves when the node may call with this certificate; called for each call. @throws AgentError `certificate.revoked` */
+  admit(node: PeerNode): void;
+}
