@@ -68,7 +68,7 @@ export class FakeControlStore implements ControlStore {
   ): AsyncGenerator<readonly StoreChange[], void, undefined> {
     if (signal.aborted) return;
     this.#enter(signal);
-    yield* this.#watchers.add(prefix, signal).read(this.#present(prefix), first);
+    yield* this.#watchers.add(prefix, signal).read(this.#present(prefix), this.#version, first);
   }
 
   /** One line a key: `key = value @ version`. */

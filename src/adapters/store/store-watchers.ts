@@ -58,8 +58,11 @@ export class StoreWatcher {
     this.#wake();
   }
 
-  /** `present` first, then what is pushed, until abort. @throws AgentError `store.unavailable` */
-  async *read(present: readonly StoredValue[], first: () => void): AsyncGenerator<Batch, void, undefined> {
+  /**
+   * `present`, which is everything up to `version`, then what was pushed after that, until abort.
+   * @throws AgentError `store.unavailable`
+   */
+  async *read(present: readonly StoredValue[], version: bigint, first: () => void): AsyncGenerator<Batch, void, undefined> {
     const onAbort = () => this.#wake();
     this.#signal.addEventListener('abort', onAbort);
     try {
@@ -68,7 +71,8 @@ export class StoreWatcher {
       for (;;) {
         const batch = await this.#next();
         if (batch === undefined) return;
-        yield batch;
+        // It was added before it was known what is present, so that the two overlap.
+        if (batch.some((change) => change.version > version)) yield batch;
       }
     } finally {
       this.#signal.removeEventListener('abort', onAbort);

@@ -71,6 +71,20 @@ export const errorCodes = {
   'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
   'config.invalid': { kind: 'invalid', retry: false, remedy: 'mend the configuration at the place that is named' },
   'dataplane.addon_missing': { kind: 'internal', retry: false, remedy: 'run `npm run build`' },
+  'dispatch.duplicate_tag': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'leave the tag out, or name one that no other instruction of this node has',
+  },
+  'dispatch.invalid': { kind: 'invalid', retry: false, remedy: 'mend the instruction at the place that is named' },
+  'dispatch.not_found': {
+    kind: 'not_found',
+    retry: false,
+    remedy: 'list what there is with `holdfast results`; finished ones are kept for 24 hours',
+  },
+  'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
+  'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
+  'fleet.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
   'identity.malformed': {
     kind: 'invalid',
     retry: false,
@@ -131,6 +145,17 @@ export const errorCodes = {
   'resource.conflict': { kind: 'conflict', retry: true, remedy: 'look at what changed meanwhile and try again' },
   'resource.invalid': { kind: 'invalid', retry: false, remedy: 'mend the manifest at the places that are named' },
   'resource.not_found': { kind: 'not_found', retry: false, remedy: 'list what there is with `holdfast get`' },
+  'store.corrupt': {
+    kind: 'internal',
+    retry: false,
+    remedy:
+      'stop the server and put back a copy of `control.db` that you keep elsewhere; without one move it away, and every node has to register again',
+  },
+  'store.newer_schema': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'run the newer version that wrote this file, or another data directory',
+  },
   'store.outcome_unknown': {
     kind: 'unavailable',
     retry: true,
