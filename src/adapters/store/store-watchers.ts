@@ -49,7 +49,10 @@ export class StoreWatcher {
     if (mine.length === 0 || this.#problem !== undefined) return;
     this.#count += mine.length;
     this.#waiting.push(mine);
-    if (this.#count > MOST_WAITING) this.fail(`more than ${MOST_WAITING} changes wait to be read`);
+    if (this.#count > MOST_WAITING) {
+      this.#waiting = [];
+      this.fail(`more than ${MOST_WAITING} changes wait to be read`);
+    }
     this.#wake();
   }
 
@@ -89,12 +92,12 @@ export class StoreWatcher {
   async #next(): Promise<Batch | undefined> {
     for (;;) {
       if (this.#signal.aborted) return undefined;
-      if (this.#problem !== undefined) throw new AgentError('store.unavailable', { problem: `the watch has ended: ${this.#problem}` });
       const batch = this.#waiting.shift();
       if (batch !== undefined) {
         this.#count -= batch.length;
         return batch;
       }
+      if (this.#problem !== undefined) throw new AgentError('store.unavailable', { problem: `the watch has ended: ${this.#problem}` });
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
