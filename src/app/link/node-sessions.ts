@@ -6,6 +6,7 @@ import {
   isContested,
   judgeArrival,
   judgeClone,
+  recentChanges,
   type StreamChanges,
 } from '../../domain/link/fence.js';
 import { AgentError } from '../../domain/kernel/errors.js';
@@ -25,6 +26,8 @@ import { StreamEpochs } from './stream-epochs.js';
 /** Agents come back at 100 a second after a restart, and never all within less than this (engine.md I3). */
 const LEAST_SPREAD_MS = 10_000;
 const COME_BACK_PER_SECOND = 100;
+/** Another machine that was turned away tries again by then. */
+const TROUBLE_MS = 2 * DUPLICATE_RETRY_MS;
 
 export interface NodeSessionsParts {
   readonly store: ControlStore;
@@ -60,6 +63,8 @@ export class NodeSessions implements NodeStreams {
   /** Streams of one node are judged one after the other. */
   readonly #turns = new Map<Nid, Promise<unknown>>();
   readonly #changes = new Map<Nid, StreamChanges>();
+  /** Until when two machines are said to have one node's certificate. */
+  readonly #troubleUntil = new Map<Nid, number>();
   readonly #stop = new AbortController();
   #counters: SessionCounters = { unclaimed: 0, superseded: 0, duplicates: 0 };
 
@@ -177,6 +182,7 @@ export class NodeSessions implements NodeStreams {
     this.#counters = { ...this.#counters, duplicates: this.#counters.duplicates + 1 };
     this.#parts.logger.error('two machines have the certificate of one node', { nid, turnedAway, stays });
     this.#parts.presence.problem(nid, `DUPLICATE_NODE: ${turnedAway} was turned away, ${stays} stays`);
+    this.#troubleUntil.set(nid, this.#parts.clock.monotonic() + TROUBLE_MS);
   }
 
   #replace(session: OpenSession): void {
@@ -230,12 +236,14 @@ export class NodeSessions implements NodeStreams {
     this.#recover(session);
   }
 
-  /** What two machines were is over when one of them has been alone for long. */
+  /** What is over for long is no longer told. */
   #recover({ identity: { nid } }: OpenSession): void {
+    const now = this.#parts.clock.monotonic();
     const changes = this.#changes.get(nid);
-    if (changes === undefined || addChange(changes, '', this.#parts.clock.monotonic()).length > 1) return;
-    if (isContested(changes)) this.#parts.presence.problem(nid, '');
-    this.#changes.delete(nid);
+    if (changes !== undefined && recentChanges(changes, now).length === 0) this.#changes.delete(nid);
+    if (now < (this.#troubleUntil.get(nid) ?? Number.POSITIVE_INFINITY)) return;
+    this.#troubleUntil.delete(nid);
+    this.#parts.presence.problem(nid, '');
   }
 
   #closed(session: OpenSession): void {

@@ -68,7 +68,7 @@ function settlementOf(kept: KeptRow, stream: StreamView | undefined, now: number
   if (stream !== undefined && isForgotten(row, stream)) return unknown('the node has lost its journal');
   if (now < dueAt(row)) return undefined;
   return row.journal === undefined
-    ? unknown('no answer came in time, and this agent cannot deduplicate')
+    ? unknown('this agent cannot deduplicate')
     : unknown('the node has not answered');
 }
 

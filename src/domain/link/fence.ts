@@ -45,7 +45,11 @@ export type StreamChanges = readonly { readonly at: number; readonly host: strin
 /** With one more change, at `now` on a clock that never goes back. */
 export function addChange(changes: StreamChanges, address: string, now: number): StreamChanges {
   const host = address.slice(0, Math.max(0, address.lastIndexOf(':')));
-  return [...changes.filter(({ at }) => now - at < CHANGES_MS), { at: now, host }];
+  return [...recentChanges(changes, now), { at: now, host }];
+}
+
+export function recentChanges(changes: StreamChanges, now: number): StreamChanges {
+  return changes.filter(({ at }) => now - at < CHANGES_MS);
 }
 
 export function isContested(changes: StreamChanges): boolean {
