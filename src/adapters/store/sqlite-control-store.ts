@@ -73,11 +73,7 @@ export class SqliteControlStore implements ControlStore, ProblemSource {
     return values;
   }
 
-  async commit(
-    conditions: readonly Condition[],
-    writes: readonly Write[],
-    options: CallOptions,
-  ): Promise<bigint | undefined> {
+  async commit(conditions: readonly Condition[], writes: readonly Write[], options: CallOptions): Promise<bigint | undefined> {
     this.#enter(options.signal);
     checkCommit(conditions, writes);
     return this.#commits.commit({ conditions, writes }, options);

@@ -97,7 +97,8 @@ export class StoreWatcher {
         this.#count -= batch.length;
         return batch;
       }
-      if (this.#problem !== undefined) throw new AgentError('store.unavailable', { problem: `the watch has ended: ${this.#problem}` });
+      if (this.#problem !== undefined)
+        throw new AgentError('store.unavailable', { problem: `the watch has ended: ${this.#problem}` });
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });

@@ -13,7 +13,7 @@ import {
 } from '../../domain/dispatch/model.js';
 import { cancelled, waitsFor } from '../../domain/dispatch/plan.js';
 import { answerMsOf, checkExpiry, checkPayload, checkType } from '../../domain/dispatch/request.js';
-import { type Reply, type Tag, tag as asTag } from '../../domain/instruction/model.js';
+import { tag as asTag, type Reply, type Tag } from '../../domain/instruction/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Nid } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -21,7 +21,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { InstructionFilter, InstructionStatus, Instructions, SendCall } from '../../ports/driving/fleet.js';
 import type { RegisteredNode, Registrations } from '../../ports/driving/registrations.js';
 import type { ControlStore } from '../../ports/store/control-store.js';
-import { type InstructionBodies } from './instruction-bodies.js';
+import type { InstructionBodies } from './instruction-bodies.js';
 import type { InstructionBook } from './instruction-book.js';
 import { writesOf } from './node-deliveries.js';
 
@@ -113,7 +113,10 @@ export class DispatchService implements Instructions {
     }
   }
 
-  #rowOf({ nid, type, json, expiresMs, by }: SendCall, more: { tag: Tag; node: RegisteredNode; answerMs: number }): InstructionRow {
+  #rowOf(
+    { nid, type, json, expiresMs, by }: SendCall,
+    more: { tag: Tag; node: RegisteredNode; answerMs: number },
+  ): InstructionRow {
     const { clock, bodies } = this.#parts;
     const now = clock.now();
     return {
@@ -126,7 +129,7 @@ export class DispatchService implements Instructions {
   }
 
   async #issue(row: InstructionRow, json: string, options: CallOptions): Promise<KeptRow> {
-    const { store, book, bodies } = this.#parts;
+    const { book, bodies } = this.#parts;
     const key = instructionKey(row.nid, row.tag);
     const present = book.get(row.nid, row.tag);
     if (present !== undefined) return sameOrRefused(present, row);
@@ -142,7 +145,11 @@ export class DispatchService implements Instructions {
   }
 
   /** Undefined: the row is there, by this call or another. */
-  async #commitOnce(key: string, writes: Parameters<ControlStore['commit']>[1], options: CallOptions): Promise<bigint | undefined> {
+  async #commitOnce(
+    key: string,
+    writes: Parameters<ControlStore['commit']>[1],
+    options: CallOptions,
+  ): Promise<bigint | undefined> {
     const { store } = this.#parts;
     try {
       return await store.commit([{ key, version: 0n }], writes, options);

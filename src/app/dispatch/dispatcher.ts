@@ -1,15 +1,15 @@
+import { isFinished, type KeptRow } from '../../domain/dispatch/model.js';
+import { dueAt } from '../../domain/dispatch/plan.js';
 import type { Tag } from '../../domain/instruction/model.js';
 import { tag as asTag } from '../../domain/instruction/model.js';
 import { DueQueue } from '../../domain/kernel/due-queue.js';
 import { EMPTY_JSON_B64, type LinkMessage, type Nid } from '../../domain/link/model.js';
-import { dueAt } from '../../domain/dispatch/plan.js';
-import { isFinished, type KeptRow } from '../../domain/dispatch/model.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
 import type { NodeSession, NodeUser } from '../link/node-session.js';
 import type { InstructionBook } from './instruction-book.js';
 import { type CurrentStream, type DeliveryParts, NodeDeliveries } from './node-deliveries.js';
-import { type ReplyOutcome, type ReplyParts, ReplyKeeper } from './reply-keeper.js';
+import { ReplyKeeper, type ReplyOutcome, type ReplyParts } from './reply-keeper.js';
 
 /** After a failure of the store a node is looked at again. */
 const RETRY_MS = 1_000;

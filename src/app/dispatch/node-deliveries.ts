@@ -1,13 +1,13 @@
-import { AgentError } from '../../domain/kernel/errors.js';
 import {
   encodeRow,
-  instructionKey,
   type InstructionRow,
+  instructionKey,
   type KeptRow,
   requestPrefix,
   WINDOW,
 } from '../../domain/dispatch/model.js';
-import { claimed, delivered, type NodePlan, planNode, settled, type StreamView } from '../../domain/dispatch/plan.js';
+import { claimed, delivered, type NodePlan, planNode, type StreamView, settled } from '../../domain/dispatch/plan.js';
+import { AgentError } from '../../domain/kernel/errors.js';
 import type { Nid, ServerMessage } from '../../domain/link/model.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
@@ -162,7 +162,11 @@ export class NodeDeliveries {
     if (rows.length === 0) return 0n;
     const { store, book } = this.#parts;
     const conditions = rows.map(({ kept }) => ({ key: instructionKey(kept.row.nid, kept.row.tag), version: kept.version }));
-    const version = await store.commit([...fence, ...conditions], rows.flatMap(({ kept, row }) => writesOf(kept, row)), { signal });
+    const version = await store.commit(
+      [...fence, ...conditions],
+      rows.flatMap(({ kept, row }) => writesOf(kept, row)),
+      { signal },
+    );
     if (version !== undefined) await book.reached(version, { signal });
     return version;
   }
@@ -170,7 +174,8 @@ export class NodeDeliveries {
   async #checkFence(session: NodeSession, signal: AbortSignal): Promise<void> {
     const { key, version } = session.fence;
     const kept = await this.#parts.store.get(key, { signal });
-    if (kept?.version !== version) session.end({ status: 'superseded', message: 'SUPERSEDED epoch: another stream is the current one' });
+    if (kept?.version !== version)
+      session.end({ status: 'superseded', message: 'SUPERSEDED epoch: another stream is the current one' });
   }
 }
 
@@ -193,7 +198,12 @@ export function viewOf({ session, sent }: CurrentStream): StreamView {
   };
 }
 
-function messageOf({ type, tag }: InstructionRow, json: string, { agent, epoch }: NodeSession, expiresInMs: number): ServerMessage {
+function messageOf(
+  { type, tag }: InstructionRow,
+  json: string,
+  { agent, epoch }: NodeSession,
+  expiresInMs: number,
+): ServerMessage {
   const message = { type, tag, jsonB64: base64(json) };
   return agent?.capabilities.has('journal') === true ? { ...message, epoch, expiresInMs } : message;
 }

@@ -1,7 +1,7 @@
-import { AgentError } from '../../domain/kernel/errors.js';
 import { instructionKey, type KeptRow, replyPrefix } from '../../domain/dispatch/model.js';
 import { answered, judgeReply } from '../../domain/dispatch/plan.js';
 import type { Tag } from '../../domain/instruction/model.js';
+import { AgentError } from '../../domain/kernel/errors.js';
 import type { Nid, RegistrationId } from '../../domain/link/model.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';

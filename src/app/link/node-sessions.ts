@@ -1,3 +1,4 @@
+import { AgentError } from '../../domain/kernel/errors.js';
 import {
   addChange,
   CLONE_MS,
@@ -9,7 +10,6 @@ import {
   recentChanges,
   type StreamChanges,
 } from '../../domain/link/fence.js';
-import { AgentError } from '../../domain/kernel/errors.js';
 import { type Capabilities, HEARTBEAT_TYPE, type LinkMessage, type Nid, type ServerFacts } from '../../domain/link/model.js';
 import { decodeStream, type StreamRecord, streamPrefix } from '../../domain/link/stream-record.js';
 import type { Clock } from '../../ports/clock.js';
@@ -275,4 +275,3 @@ function duplicateOf({ party, record }: OpenSession): string {
 function refused(problem: string, facts: Readonly<Record<string, string>> = {}): AgentError {
   return new AgentError('link.refused', { problem, ...facts });
 }
-

@@ -16,7 +16,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
 import { type ControlStore, MAX_OPERATIONS, type StoreChange, type Write } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
-import { type Beat } from './beats.js';
+import type { Beat } from './beats.js';
 import type { NodeSession } from './node-session.js';
 
 /** How often a server says that it lives, and writes what its nodes have said. */

@@ -1,6 +1,14 @@
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Nid, RegistrationId } from '../../domain/link/model.js';
-import { decodeStream, encodeStream, memoryIsGone, nextStream, type StreamClaim, type StreamRecord, streamKey } from '../../domain/link/stream-record.js';
+import {
+  decodeStream,
+  encodeStream,
+  memoryIsGone,
+  nextStream,
+  type StreamClaim,
+  type StreamRecord,
+  streamKey,
+} from '../../domain/link/stream-record.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Condition, ControlStore } from '../../ports/store/control-store.js';
 

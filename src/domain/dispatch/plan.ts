@@ -67,9 +67,7 @@ function settlementOf(kept: KeptRow, stream: StreamView | undefined, now: number
   if (stream !== undefined && stream.registration !== row.registration) return unknown('the node has registered again');
   if (stream !== undefined && isForgotten(row, stream)) return unknown('the node has lost its journal');
   if (now < dueAt(row)) return undefined;
-  return row.journal === undefined
-    ? unknown('this agent cannot deduplicate')
-    : unknown('the node has not answered');
+  return row.journal === undefined ? unknown('this agent cannot deduplicate') : unknown('the node has not answered');
 }
 
 /** Delivered before this stream, under a journal that the agent no longer has (engine.md A12). */
@@ -87,9 +85,7 @@ function canBeSent(row: InstructionRow, stream: StreamView, now: number): boolea
 
 function cancelsOf(open: readonly KeptRow[], stream: StreamView | undefined): readonly KeptRow[] {
   if (stream?.canCancel !== true) return [];
-  return open.filter(
-    ({ row }) => row.cancelAsked === true && stream.sent.has(row.tag) && !stream.cancelled.has(row.tag),
-  );
+  return open.filter(({ row }) => row.cancelAsked === true && stream.sent.has(row.tag) && !stream.cancelled.has(row.tag));
 }
 
 /** When something happens to a row by time alone, wall clock. */
@@ -149,7 +145,8 @@ export function judgeReply(kept: KeptRow | undefined, registration: Registration
 
 /** Why an unfinished instruction is not with its node yet, or what it waits for there. */
 export function waitsFor(row: InstructionRow, node: { readonly connected: boolean; readonly held: string }): string {
-  if (row.state === 'delivered') return row.cancelAsked === true ? 'the end of what is being cancelled' : 'the answer of the node';
+  if (row.state === 'delivered')
+    return row.cancelAsked === true ? 'the end of what is being cancelled' : 'the answer of the node';
   if (!node.connected) return 'the node to connect';
   return node.held === '' ? 'its turn' : node.held;
 }

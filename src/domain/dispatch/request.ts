@@ -1,7 +1,7 @@
-import { AgentError } from '../kernel/errors.js';
-import { formatDuration } from '../kernel/duration.js';
-import { closest } from '../kernel/suggest.js';
 import { instructionTypes } from '../instruction/model.js';
+import { formatDuration } from '../kernel/duration.js';
+import { AgentError } from '../kernel/errors.js';
+import { closest } from '../kernel/suggest.js';
 import { ANSWER_MARGIN_MS, ANSWER_MS, MAX_EXPIRY_MS } from './model.js';
 
 const SECOND = 1_000;

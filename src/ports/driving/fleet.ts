@@ -54,7 +54,11 @@ export interface Instructions {
   /** In the order of their sending. */
   list(filter: InstructionFilter, options: CallOptions): Promise<readonly InstructionStatus[]>;
   /** With the reply, if there is one. @throws AgentError `dispatch.not_found`, `store.*` */
-  get(nid: Nid, tag: Tag, options: CallOptions): Promise<{ readonly status: InstructionStatus; readonly reply: Reply | undefined }>;
+  get(
+    nid: Nid,
+    tag: Tag,
+    options: CallOptions,
+  ): Promise<{ readonly status: InstructionStatus; readonly reply: Reply | undefined }>;
   /** What there is, then each one as it changes, its newest state, until abort. A reader that is slow misses states between. */
   watch(filter: InstructionFilter, options: CallOptions): AsyncIterable<InstructionStatus>;
   /**

@@ -101,7 +101,10 @@ describe('StoreWatchers', () => {
     const other = watchers.add('b', options.signal).read([], 0n, () => {});
     const changes = Array.from({ length: 1_001 }, (_, i) => ({ key: `a${i}`, value: 'x', version: 1n }));
     for (let i = 0; i < 100; i += 1) watchers.changed(changes);
-    await expect(slow.next()).rejects.toMatchObject({ code: 'store.unavailable', message: expect.stringMatching(/100000 changes/) });
+    await expect(slow.next()).rejects.toMatchObject({
+      code: 'store.unavailable',
+      message: expect.stringMatching(/100000 changes/),
+    });
     const next = other.next();
     watchers.changed([{ key: 'b', value: 'x', version: 2n }]);
     expect((await next).value).toHaveLength(1);

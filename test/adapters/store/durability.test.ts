@@ -21,7 +21,9 @@ interface Acknowledged {
 
 /** Runs the program, kills it `delay` ms after its first acknowledgement, and gives what it had acknowledged. */
 async function runAndKill(file: string, run: number, delay: number): Promise<readonly Acknowledged[]> {
-  const child = spawn(process.execPath, [...sourceArguments, program, file, String(run)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...sourceArguments, program, file, String(run)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const found: Acknowledged[] = [];
   for await (const line of createInterface(child.stdout)) {
     const [version = '', key = '', length] = line.split(' ');
@@ -34,26 +36,24 @@ async function runAndKill(file: string, run: number, delay: number): Promise<rea
   return found;
 }
 
-test(
-  `kill -9, ${RUNS} times: every acknowledged commit is there as a whole, no version is used twice, every open succeeds`,
-  { timeout: 120_000 },
-  async () => {
-    const file = join(await tempFolder(), 'control.db');
-    const acknowledged: Acknowledged[] = [];
-    for (let run = 0; run < RUNS; run += 1) acknowledged.push(...(await runAndKill(file, run, 5 + ((run * 37) % 120))));
-    expect(acknowledged.length).toBeGreaterThan(RUNS);
-    const store = new SqliteControlStore({ file, clock: new FakeClock() });
-    await store.open(options);
-    const stored = await store.list('k/', options);
-    const byKey = new Map(stored.map((value) => [value.key, value]));
-    // A batch of 8 gets 8 versions: those of one run are its own, and later runs go on above all that were given out.
-    expect(new Set(stored.map(({ version }) => version)).size).toBe(stored.length);
-    for (const { version, key, length } of acknowledged) {
-      expect(byKey.get(key)).toMatchObject({ version });
-      // The program prints UTF-16 units of ASCII text; the last line of a run may be cut within the number.
-      expect(String(byKey.get(key)?.value.length).startsWith(String(length))).toBe(true);
-    }
-    for (const { value: newest, version } of await store.list('twin/', options)) expect(byKey.get(newest)?.version).toBe(version);
-    await store.close();
-  },
-);
+test(`kill -9, ${RUNS} times: every acknowledged commit is there as a whole, no version is used twice, every open succeeds`, {
+  timeout: 120_000,
+}, async () => {
+  const file = join(await tempFolder(), 'control.db');
+  const acknowledged: Acknowledged[] = [];
+  for (let run = 0; run < RUNS; run += 1) acknowledged.push(...(await runAndKill(file, run, 5 + ((run * 37) % 120))));
+  expect(acknowledged.length).toBeGreaterThan(RUNS);
+  const store = new SqliteControlStore({ file, clock: new FakeClock() });
+  await store.open(options);
+  const stored = await store.list('k/', options);
+  const byKey = new Map(stored.map((value) => [value.key, value]));
+  // A batch of 8 gets 8 versions: those of one run are its own, and later runs go on above all that were given out.
+  expect(new Set(stored.map(({ version }) => version)).size).toBe(stored.length);
+  for (const { version, key, length } of acknowledged) {
+    expect(byKey.get(key)).toMatchObject({ version });
+    // The program prints UTF-16 units of ASCII text; the last line of a run may be cut within the number.
+    expect(String(byKey.get(key)?.value.length).startsWith(String(length))).toBe(true);
+  }
+  for (const { value: newest, version } of await store.list('twin/', options)) expect(byKey.get(newest)?.version).toBe(version);
+  await store.close();
+});
