@@ -143,12 +143,13 @@ export class NodeSessions implements NodeStreams {
   /** Resolves when the stream may become the current one. @throws AgentError `link.refused` */
   async #fence(stream: NodeStream): Promise<void> {
     const newcomer = { agent: stream.agent, address: stream.node.address };
-    const present = this.#current.get(stream.node.identity.nid);
-    const arrival = judgeArrival(present?.party, newcomer);
-    if (arrival === 'is_old') throw refused('SUPERSEDED session: this process has a newer stream');
-    if (arrival === 'takes_over' || present === undefined) return;
-    if (!(await this.#goesOnBeating(present))) return;
     const { nid, registration } = stream.node.identity;
+    const present = this.#current.get(nid);
+    // Whoever has registered anew has shown a token for it.
+    if (present?.identity.registration !== registration) return;
+    const arrival = judgeArrival(present.party, newcomer);
+    if (arrival === 'is_old') throw refused('SUPERSEDED session: this process has a newer stream');
+    if (arrival === 'takes_over' || !(await this.#goesOnBeating(present))) return;
     const kept = await this.#epochs.read(nid, registration, this.#stop);
     if (judgeClone(kept?.hardware, present.party, newcomer) === 'newcomer') this.#duplicate(present, newcomer.address);
     else {
