@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import { Dispatcher } from '../../src/app/dispatch/dispatcher.js';
 import { DispatchService } from '../../src/app/dispatch/dispatch-service.js';
+import { Dispatcher } from '../../src/app/dispatch/dispatcher.js';
 import { FinishedSweep } from '../../src/app/dispatch/finished-sweep.js';
 import { InstructionBodies } from '../../src/app/dispatch/instruction-bodies.js';
 import { InstructionBook } from '../../src/app/dispatch/instruction-book.js';
@@ -10,7 +10,7 @@ import { FleetNodesService } from '../../src/app/fleet/fleet-nodes-service.js';
 import { NodeSessions } from '../../src/app/link/node-sessions.js';
 import { PresenceBoard } from '../../src/app/link/presence-board.js';
 import { DEFAULT_EXPIRY_MS, WINDOW } from '../../src/domain/dispatch/model.js';
-import { type Tag, tag as asTag } from '../../src/domain/instruction/model.js';
+import { tag as asTag, type Tag } from '../../src/domain/instruction/model.js';
 import {
   type AgentFacts,
   aid,
@@ -95,7 +95,21 @@ export async function fleetRig({
       options,
     );
   const connect = (agent: Partial<ConnectOptions> = {}) => connectNode(sessions, agent);
-  return { ...common, registrations, presence, cordons, book, bodies, dispatcher, sessions, instructions, nodes, send, connect, stop };
+  return {
+    ...common,
+    registrations,
+    presence,
+    cordons,
+    book,
+    bodies,
+    dispatcher,
+    sessions,
+    instructions,
+    nodes,
+    send,
+    connect,
+    stop,
+  };
 }
 
 /** Everything that is ready to run has run. */

@@ -73,7 +73,6 @@ export class ReplyKeeper {
   async #keep(reply: NodeReply, signal: AbortSignal): Promise<ReplyOutcome> {
     const { store, book, bodies, clock } = this.#parts;
     for (;;) {
-      await book.reached(0n, { signal });
       const kept = book.get(reply.nid, reply.tag);
       const verdict = judgeReply(kept, reply.registration);
       if (verdict !== 'first' || kept === undefined) return verdict === 'again' ? 'again' : 'stray';

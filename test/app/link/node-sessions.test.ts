@@ -159,7 +159,11 @@ describe('heartbeats', () => {
     store.setUnavailable(true);
     await beat('b1', { status: 'ready', version: '1.0' });
     await say(HEARTBEAT_TYPE, 'b2', '%%%');
-    const answers = stream.sent.map(({ type, tag, jsonB64 }) => [type, tag, JSON.parse(Buffer.from(jsonB64, 'base64').toString())]);
+    const answers = stream.sent.map(({ type, tag, jsonB64 }) => [
+      type,
+      tag,
+      JSON.parse(Buffer.from(jsonB64, 'base64').toString()),
+    ]);
     const healthy = { isHealthy: true, message: '' };
     expect(answers).toEqual([
       [HEARTBEAT_TYPE, 'b1', healthy],

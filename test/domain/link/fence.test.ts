@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { addChange, holdMs, isContested, judgeArrival, judgeClone, recentChanges, type StreamChanges } from '../../../src/domain/link/fence.js';
+import {
+  addChange,
+  holdMs,
+  isContested,
+  judgeArrival,
+  judgeClone,
+  recentChanges,
+  type StreamChanges,
+} from '../../../src/domain/link/fence.js';
 
 const party = (instance: string, session: number, boot: string, hardware: string) => ({
   agent: { instance, session, boot, hardware },

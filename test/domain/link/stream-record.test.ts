@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { decodeStream, encodeStream, memoryIsGone, nextStream, type StreamRecord } from '../../../src/domain/link/stream-record.js';
+import {
+  decodeStream,
+  encodeStream,
+  memoryIsGone,
+  nextStream,
+  type StreamRecord,
+} from '../../../src/domain/link/stream-record.js';
 import { agentFacts } from '../../support/fleet-rig.js';
 
 const claim = { server: 's1', stream: 'x', at: 5, address: '192.0.2.1:1' };
