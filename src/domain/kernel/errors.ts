@@ -43,6 +43,11 @@ export const errorCodes = {
     remedy: 'name a folder that this user may make and write in with --data-dir or HOLDFAST_DATA_DIR',
   },
   'admin.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the daemon' },
+  'admin.not_offered': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'ask the daemon of a control plane, `holdfast server`, of this version: nodes and instructions are there',
+  },
   'admin.not_served': {
     kind: 'internal',
     retry: false,
@@ -85,6 +90,7 @@ export const errorCodes = {
   'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
   'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
   'fleet.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
+  'fleet.unknown_token': { kind: 'not_found', retry: false, remedy: 'list the tokens with `holdfast token list`' },
   'identity.malformed': {
     kind: 'invalid',
     retry: false,
