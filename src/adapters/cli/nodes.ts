@@ -4,6 +4,9 @@ import { age, paint, structured, table } from './output.js';
 
 export interface RemoveNodeOptions extends GlobalOptions {
   readonly yes: boolean;
+  /** Of `delete` for resources: nobody must lose a node to a flag that he took for granted. */
+  readonly dryRun: boolean;
+  readonly filename: readonly string[];
 }
 
 export async function nodes(context: CliContext, options: GlobalOptions): Promise<ExitCode> {
@@ -40,6 +43,7 @@ export function nodesToRemove(args: readonly string[]): readonly string[] | unde
 
 /** One after the other; asks first, as a node that is removed can only register again. */
 export async function removeNodes(context: CliContext, names: readonly string[], options: RemoveNodeOptions): Promise<ExitCode> {
+  if (options.dryRun || options.filename.length > 0) throw new UsageError('--dry-run and -f are for resources, not for nodes');
   if (!options.yes && !(await isConfirmed(context, names))) {
     context.console.err('nothing was changed\n');
     return exitCodes.failed;
