@@ -123,6 +123,8 @@ export interface ConnectOptions {
   readonly address: string;
   /** Undefined: an older agent. */
   readonly agent: AgentFacts | undefined;
+  /** Is given the stream before it is opened. */
+  readonly made: (stream: FakeNodeStream) => void;
 }
 
 export function agentFacts(facts: Partial<AgentFacts> = {}): AgentFacts {
@@ -166,6 +168,7 @@ async function connectNode(sessions: NodeStreams, connect: Partial<ConnectOption
   const identity = { role: 'node' as const, aid: aid('acme'), nid, registration: registrationId(registration) };
   const peer = { identity, serial: '1', notAfter: Date.UTC(2027, 0, 1), address };
   const stream = new FakeNodeStream(peer, agent);
+  connect.made?.(stream);
   const { facts, handler } = await sessions.open(stream);
   await settle();
   const say = async (type: string, tag: string, jsonB64 = 'e30=') => {

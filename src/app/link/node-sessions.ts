@@ -13,7 +13,7 @@ import {
 import { type Capabilities, HEARTBEAT_TYPE, type LinkMessage, type Nid, type ServerFacts } from '../../domain/link/model.js';
 import { decodeStream, type StreamRecord, streamPrefix } from '../../domain/link/stream-record.js';
 import type { Clock } from '../../ports/clock.js';
-import type { NodeStream, NodeStreamHandler, NodeStreams } from '../../ports/driving/node-streams.js';
+import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode, StreamEnd } from '../../ports/driving/node-streams.js';
 import type { Logger } from '../../ports/logger.js';
 import type { ControlStore, StoreChange } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
@@ -26,6 +26,8 @@ import { StreamEpochs } from './stream-epochs.js';
 /** Agents come back at 100 a second after a restart, and never all within less than this (engine.md I3). */
 const LEAST_SPREAD_MS = 10_000;
 const COME_BACK_PER_SECOND = 100;
+/** An agent gives a move to another connection so long. */
+const DRAIN_MS = 20_000;
 /** Another machine that was turned away tries again by then. */
 const TROUBLE_MS = 2 * DUPLICATE_RETRY_MS;
 
@@ -99,6 +101,13 @@ export class NodeSessions implements NodeStreams {
     return this.#current.get(nid);
   }
 
+  /** Ends the streams of nodes that `concerns` names, as when their certificates are revoked. */
+  endWhere(concerns: (node: PeerNode) => boolean, reason: StreamEnd): void {
+    for (const session of this.#current.values()) {
+      if (concerns(session.node)) session.end(reason);
+    }
+  }
+
   get size(): number {
     return this.#current.size;
   }
@@ -148,13 +157,14 @@ export class NodeSessions implements NodeStreams {
     // Whoever has registered anew has shown a token for it.
     if (present?.identity.registration !== registration) return;
     const arrival = judgeArrival(present.party, newcomer);
-    if (arrival === 'is_old') throw refused('SUPERSEDED session: this process has a newer stream');
+    if (arrival === 'is_old')
+      throw refuse(stream, { status: 'superseded', message: 'SUPERSEDED: this process has a newer stream' });
     if (arrival === 'takes_over' || !(await this.#goesOnBeating(present))) return;
     const kept = await this.#epochs.read(nid, registration, this.#stop);
     if (judgeClone(kept?.hardware, present.party, newcomer) === 'newcomer') this.#duplicate(present, newcomer.address);
     else {
       this.#tellDuplicate(nid, newcomer.address, present.party.address);
-      throw refused(duplicateOf(present), { retryMs: String(DUPLICATE_RETRY_MS) });
+      throw refuse(stream, { status: 'duplicate', message: duplicateOf(present), retryMs: DUPLICATE_RETRY_MS });
     }
   }
 
@@ -191,7 +201,8 @@ export class NodeSessions implements NodeStreams {
     const former = this.#current.get(nid);
     if (former !== undefined) {
       this.#noteChange(former, session);
-      this.#supersede(former, session.epoch);
+      if (isMove(former, session)) void this.#drain(former, session.epoch);
+      else this.#supersede(former, session.epoch);
     }
     this.#current.set(nid, session);
     this.#parts.presence.opened(session);
@@ -213,6 +224,16 @@ export class NodeSessions implements NodeStreams {
     return changes === undefined ? 0 : holdMs(changes, this.#parts.clock.monotonic());
   }
 
+  /** Its heartbeats are answered for a while; whatever else it says, it says again on the new one (engine.md B3). */
+  async #drain(former: OpenSession, epoch: bigint): Promise<void> {
+    const { clock, newId } = this.#parts;
+    const jsonB64 = Buffer.from(JSON.stringify({ epoch: String(epoch) })).toString('base64');
+    void former.send({ type: 'DRAINING', tag: newId(), jsonB64, epoch: former.epoch });
+    this.#closed(former);
+    await clock.sleep(DRAIN_MS, this.#stop).catch(() => {});
+    former.end({ status: 'superseded', message: `SUPERSEDED epoch ${epoch}` });
+  }
+
   #supersede(session: OpenSession, epoch: bigint): void {
     this.#counters = { ...this.#counters, superseded: this.#counters.superseded + 1 };
     session.end({ status: 'superseded', message: `SUPERSEDED epoch ${epoch}` });
@@ -220,8 +241,9 @@ export class NodeSessions implements NodeStreams {
   }
 
   #received(session: OpenSession, message: LinkMessage): void {
-    if (session.signal.aborted) return;
-    if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
+    if (session.signal.aborted) {
+      if (message.type === HEARTBEAT_TYPE) void session.answer(beatAnswer(message.tag));
+    } else if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
     else if (!this.#parts.users.some((user) => user.received(session, message))) {
       this.#counters = { ...this.#counters, unclaimed: this.#counters.unclaimed + 1 };
     }
@@ -270,9 +292,16 @@ export class NodeSessions implements NodeStreams {
 }
 
 function duplicateOf({ party, record }: OpenSession): string {
-  return `DUPLICATE_NODE: ${party.address} has been connected with this certificate since ${record.at}`;
+  return `DUPLICATE_NODE: ${party.address} has been connected with this certificate since ${new Date(record.at).toISOString()}`;
 }
 
-function refused(problem: string, facts: Readonly<Record<string, string>> = {}): AgentError {
-  return new AgentError('link.refused', { problem, ...facts });
+/** The transport tells the agent why. */
+function refuse(stream: NodeStream, reason: StreamEnd): AgentError {
+  stream.end(reason);
+  return new AgentError('link.refused', { problem: reason.message });
+}
+
+/** A process that moves to another connection waits for the answer there before it lets go of this one. */
+function isMove(former: OpenSession, session: OpenSession): boolean {
+  return former.agent?.capabilities.has('journal') === true && former.agent.instance === session.agent?.instance;
 }

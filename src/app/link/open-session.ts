@@ -60,6 +60,11 @@ export class OpenSession implements NodeSession {
     return !this.#over.signal.aborted && this.#stream.send(message);
   }
 
+  /** Also when another has taken its place. */
+  answer(message: ServerMessage): Promise<boolean> {
+    return this.#stream.send(message);
+  }
+
   end(reason: StreamEnd): void {
     this.#stream.end(reason);
     this.#finish();

@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { CLONE_MS, DUPLICATE_RETRY_MS } from '../../../src/domain/link/fence.js';
 import { HEARTBEAT_TYPE } from '../../../src/domain/link/model.js';
-import { agentFacts, fleetRig, n1, n2, settle } from '../../support/fleet-rig.js';
+import { agentFacts, base64, type FakeNodeStream, fleetRig, n1, n2, settle } from '../../support/fleet-rig.js';
+
+/** Takes hold of a stream that will not be opened. */
+function refusedStream() {
+  let held: FakeNodeStream | undefined;
+  const made = (stream: FakeNodeStream) => {
+    held = stream;
+  };
+  return { made, stream: () => held };
+}
 
 const restarted = (facts = {}) => agentFacts({ instance: 'i2', ...facts });
 const elsewhere = (facts = {}) => agentFacts({ instance: 'i9', boot: 'b9', hardware: 'h9', ...facts });
@@ -63,10 +72,27 @@ describe('B2: the epoch', () => {
 describe('B4: a second stream', () => {
   test('of the same process: the newer session wins at once, the older is refused', async () => {
     const { connect } = await fleetRig();
-    const first = await connect({ agent: agentFacts({ session: 1 }) });
-    const second = await connect({ agent: agentFacts({ session: 3 }) });
+    const capabilities = new Set<never>();
+    const first = await connect({ agent: agentFacts({ session: 1, capabilities }) });
+    const second = await connect({ agent: agentFacts({ session: 3, capabilities }) });
     expect(first.stream.ended?.status).toBe('superseded');
-    await expect(connect({ agent: agentFacts({ session: 2 }) })).rejects.toMatchObject({ code: 'link.refused' });
+    const late = refusedStream();
+    await expect(connect({ agent: agentFacts({ session: 2 }), made: late.made })).rejects.toMatchObject({ code: 'link.refused' });
+    expect(late.stream()?.ended?.status).toBe('superseded');
+    expect(second.stream.ended).toBeUndefined();
+  });
+
+  test('B3: of a process that moves: the old one is drained, its heartbeats are answered, its results come on the new one', async () => {
+    const { connect, clock, sessions } = await fleetRig();
+    const first = await connect();
+    const second = await connect({ agent: agentFacts({ session: 2 }) });
+    expect(first.stream.sent).toMatchObject([{ type: 'DRAINING', epoch: 1n, jsonB64: base64('{"epoch":"2"}') }]);
+    await first.beat('b1');
+    await first.say('NODE_STATUS', 'a');
+    expect(first.stream.sent.map(({ tag }) => tag).slice(1)).toEqual(['b1']);
+    expect(sessions.get(n1)?.epoch).toBe(2n);
+    await clock.advance(20_000);
+    expect(first.stream.ended?.status).toBe('superseded');
     expect(second.stream.ended).toBeUndefined();
   });
 
@@ -95,15 +121,17 @@ describe('B4: a second stream', () => {
   test('of a clone is turned away for 5 min, as the registered hardware goes on beating', async () => {
     const { connect, clock, sessions, presence, logger } = await fleetRig();
     const first = await connect();
-    const clone = connect({ agent: elsewhere(), address: '198.51.100.7:1' });
-    const refusal = expect(clone).rejects.toMatchObject({
-      code: 'link.refused',
-      message: expect.stringContaining('DUPLICATE_NODE: 192.0.2.1:4000'),
-      facts: { retryMs: String(DUPLICATE_RETRY_MS) },
-    });
+    const turnedAway = refusedStream();
+    const clone = connect({ agent: elsewhere(), address: '198.51.100.7:1', made: turnedAway.made });
+    const refusal = expect(clone).rejects.toMatchObject({ code: 'link.refused' });
     await clock.advance(3_000);
     await first.beat();
     await refusal;
+    expect(turnedAway.stream()?.ended).toEqual({
+      status: 'duplicate',
+      message: expect.stringMatching(/^DUPLICATE_NODE: 192\.0\.2\.1:4000 .* since 2026-01-31T12:00:00/),
+      retryMs: DUPLICATE_RETRY_MS,
+    });
     expect(first.stream.ended).toBeUndefined();
     expect(sessions.get(n1)?.epoch).toBe(1n);
     expect(presence.get(n1)?.problem).toMatch(/^DUPLICATE_NODE: 198\.51\.100\.7:1 was turned away/);
@@ -203,6 +231,13 @@ describe('messages', () => {
     expect(first.stream.sent).toEqual([]);
     expect(sessions.counters.unclaimed).toBe(0);
   });
+});
+
+test('F4: streams whose certificates are revoked are ended, and no others', async () => {
+  const { connect, sessions } = await fleetRig();
+  const [first, second] = [await connect(), await connect({ nid: n2 })];
+  sessions.endWhere(({ identity }) => identity.nid === n2, { status: 'revoked', message: 'its certificate is revoked' });
+  expect([first.stream.ended, second.stream.ended?.status]).toEqual([undefined, 'revoked']);
 });
 
 test('I3: a planned stop spreads the come-back of all agents', async () => {
