@@ -71,6 +71,11 @@ export const errorCodes = {
   'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
   'config.invalid': { kind: 'invalid', retry: false, remedy: 'mend the configuration at the place that is named' },
   'dataplane.addon_missing': { kind: 'internal', retry: false, remedy: 'run `npm run build`' },
+  'dataplane.routes_not_set': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'run the agent as root or with CAP_NET_ADMIN; `ip route show table local proto 202` shows what is there',
+  },
   'identity.malformed': {
     kind: 'invalid',
     retry: false,
