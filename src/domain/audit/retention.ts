@@ -1,0 +1,47 @@
+import type { ChainEnd } from './line.js';
+import type { AuditHead } from './model.js';
+
+export interface AuditLimits {
+  /** A file is not made larger than this, but by a single batch. */
+  readonly fileBytes: number;
+  /** With the one that is written to. */
+  readonly files: number;
+  readonly ageMs: number;
+}
+
+export const AUDIT_LIMITS: AuditLimits = { fileBytes: 64 * 1024 * 1024, files: 20, ageMs: 365 * 24 * 60 * 60 * 1000 };
+
+/** A file that is no longer written to. */
+export interface ClosedFile {
+  readonly name: string;
+  /** Its last line; undefined when that cannot be read. */
+  readonly end: ChainEnd | undefined;
+}
+
+export interface Pruning {
+  /** To be removed, oldest first. */
+  readonly files: readonly string[];
+  /** Their last line, to be written down before. */
+  readonly to: AuditHead;
+}
+
+/** Whether `coming` bytes go into a new file. */
+export function rotates(size: number, coming: number, { fileBytes }: AuditLimits): boolean {
+  return size > 0 && size + coming > fileBytes;
+}
+
+/**
+ * The oldest of the closed files that are too many, or whose last line is too old; undefined when none is. A file whose end cannot be
+ * read stays, and what is newer: nobody could say what went. `now` is log time.
+ */
+export function planPruning(closed: readonly ClosedFile[], now: number, { files, ageMs }: AuditLimits): Pruning | undefined {
+  const names: string[] = [];
+  let to: AuditHead | undefined;
+  for (const [index, { name, end }] of closed.entries()) {
+    const left = closed.length + 1 - index;
+    if (end === undefined || (left <= files && end.time >= now - ageMs)) break;
+    names.push(name);
+    to = { sequence: end.sequence, digest: end.digest };
+  }
+  return to === undefined ? undefined : { files: names, to };
+}
