@@ -42,7 +42,7 @@ export interface ChainReport {
   readonly lines: number;
   /** The number of the oldest line. */
   readonly first: bigint | undefined;
-  /** The last line before the break, or of all. */
+  /** The last line that follows the one before it, up to the break. */
   readonly head: AuditHead | undefined;
   /** The last of the lines that are gone as they should: the check begins after it. Undefined when it began at line 1. */
   readonly anchor: AuditHead | undefined;

@@ -55,6 +55,7 @@ export const errorCodes = {
     remedy: 'start `holdfast dev`, or name its data directory with --data-dir',
   },
   'audit.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'audit.unreadable': { kind: 'invalid', retry: false, remedy: 'run it as the user that the daemon runs as' },
   'certificate.csr_invalid': {
     kind: 'invalid',
     retry: false,

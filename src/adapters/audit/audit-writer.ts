@@ -1,0 +1,193 @@
+import { constants, type FileHandle, open, rename, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { CHAIN_BEGIN, type ChainEnd, type LineContent, nextLine } from '../../domain/audit/line.js';
+import { type AuditLimits, type ClosedFile, planPruning, rotates } from '../../domain/audit/retention.js';
+import type { Clock } from '../../ports/clock.js';
+import { createFile, ensureFolder, syncFolder } from '../files/durable-file.js';
+import { closedFiles, closedName, isThere, readAt, readEnd, sha256, tornName, writeAt } from './audit-files.js';
+
+export type OpenFile = (path: string, flags: number, mode: number) => Promise<FileHandle>;
+
+export interface AuditWriterOptions {
+  /** Path of `audit.log`. */
+  readonly file: string;
+  readonly clock: Clock;
+  readonly limits: AuditLimits;
+  /** Reading of the monotonic clock from which lines count their offsets. */
+  readonly startedAt: number;
+  readonly openFile: OpenFile;
+  readonly report: (event: AuditEvent) => void;
+}
+
+export type AuditEvent =
+  /** The torn end of the file was moved to `file`. */
+  | { readonly event: 'recovered'; readonly file: string; readonly bytes: number }
+  /** Lines that were durable are not there any more. */
+  | { readonly event: 'lost'; readonly problem: string }
+  /** A file that was to be removed cannot be; it is tried again at the next start. */
+  | { readonly event: 'not_pruned'; readonly problem: string };
+
+/** How far a file is durable. */
+export interface DurableEnd {
+  readonly size: number;
+  readonly end: ChainEnd;
+}
+
+const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK;
+const mode = 0o600;
+
+/**
+ * The open file. Whatever throws, an fsync above all, leaves it dead: it is closed, nothing more goes through it, and another one is
+ * opened, which looks at what is there (the kernel may have dropped what it could not write, and calls it clean).
+ */
+export class AuditWriter {
+  readonly #options: AuditWriterOptions;
+  #handle: FileHandle;
+  #durable: DurableEnd = { size: 0, end: CHAIN_BEGIN };
+  #closed: readonly ClosedFile[];
+
+  private constructor(options: AuditWriterOptions, handle: FileHandle, closed: readonly ClosedFile[]) {
+    this.#options = options;
+    this.#handle = handle;
+    this.#closed = closed;
+  }
+
+  /** `known` is where the one before was when it died. Errors are those of the system calls. */
+  static async open(options: AuditWriterOptions, known: DurableEnd | undefined): Promise<AuditWriter> {
+    const { file, openFile } = options;
+    await ensureFolder(dirname(file));
+    const closed = await closedFiles(file);
+    const handle = await openFile(file, flags, mode);
+    const writer = new AuditWriter(options, handle, closed);
+    try {
+      await syncFolder(dirname(file));
+      await writer.#recover(known);
+      return writer;
+    } catch (error) {
+      await writer.close();
+      throw error;
+    }
+  }
+
+  get durable(): DurableEnd {
+    return this.#durable;
+  }
+
+  /** Durable when it resolves. */
+  async write(contents: readonly LineContent[]): Promise<void> {
+    const coming = this.#render(contents);
+    if (rotates(this.#durable.size, coming.bytes.length, this.#options.limits)) await this.#rotate();
+    await this.#prune();
+    await this.#put(contents);
+  }
+
+  async close(): Promise<void> {
+    // After an error of its own this may fail too, and there is nothing left to do.
+    await this.#handle.close().catch(() => {});
+  }
+
+  async #recover(known: DurableEnd | undefined): Promise<void> {
+    const { size: found } = await this.#stat();
+    const size = known === undefined ? found : await this.#withdraw(found, known);
+    const last = await readEnd(this.#handle, size);
+    const former = this.#closed.at(-1);
+    const end = last?.end ?? former?.end ?? CHAIN_BEGIN;
+    if (known !== undefined && known.end.digest !== end.digest) {
+      const problem = `line ${known.end.sequence} was durable, and the last one that is there is ${end.sequence}`;
+      this.#options.report({ event: 'lost', problem });
+    }
+    // Numbers are not used twice, also where lines are lost: the check of the chain then says so.
+    this.#durable = { size: last?.size ?? 0, end: known?.end ?? end };
+    const rotated = this.#durable.size === 0 && former !== undefined ? [this.#rotatedTo(former.name)] : [];
+    const torn = size - this.#durable.size;
+    if (torn > 0) await this.#setAside(torn, rotated);
+    else if (rotated.length > 0) await this.#put(rotated);
+  }
+
+  async #stat(): Promise<{ readonly size: number }> {
+    const facts = await this.#handle.stat();
+    if (!facts.isFile()) throw new Error('it is not a regular file');
+    return facts;
+  }
+
+  /** Whatever stands behind the last durable line was refused to those who asked for it. */
+  async #withdraw(found: number, { size, end }: DurableEnd): Promise<number> {
+    if (found <= size) return found;
+    const last = await readEnd(this.#handle, size);
+    const isOurs = size === 0 || (last?.size === size && last.end.digest === end.digest);
+    if (!isOurs) return found;
+    await this.#handle.truncate(size);
+    await this.#handle.datasync();
+    return size;
+  }
+
+  /** A crash in between leaves a torn end again, or nothing to do. */
+  async #setAside(bytes: number, first: readonly LineContent[]): Promise<void> {
+    const { file, clock, report } = this.#options;
+    const torn = await readAt(this.#handle, this.#durable.size, bytes);
+    let time = clock.now();
+    const options = { signal: new AbortController().signal };
+    while (!(await createFile(join(dirname(file), tornName(file, time)), torn, options))) time++;
+    const name = tornName(file, time);
+    await this.#put([...first, { line: 'recovered', file: name, bytes, digest: this.#durable.end.digest }]);
+    await this.#handle.truncate(this.#durable.size);
+    await this.#handle.datasync();
+    report({ event: 'recovered', file: name, bytes });
+  }
+
+  async #rotate(): Promise<void> {
+    const { file, openFile } = this.#options;
+    const { end } = this.#durable;
+    const name = closedName(file, end.sequence);
+    const path = join(dirname(file), name);
+    // It would be replaced, and with it what happened.
+    if (await isThere(path)) throw new Error(`${name} is there already`);
+    await this.#handle.close();
+    await rename(file, path);
+    this.#closed = [...this.#closed, { name, end }];
+    this.#durable = { size: 0, end };
+    this.#handle = await openFile(file, flags | constants.O_EXCL, mode);
+    await syncFolder(dirname(file));
+    await this.#put([this.#rotatedTo(name)]);
+  }
+
+  #rotatedTo(file: string): LineContent {
+    const { sequence, digest } = this.#durable.end;
+    return { line: 'rotated', file, last: sequence, digest };
+  }
+
+  async #prune(): Promise<void> {
+    const { file, limits, report } = this.#options;
+    const pruning = planPruning(this.#closed, this.#durable.end.time, limits);
+    if (pruning === undefined) return;
+    await this.#put([{ line: 'pruned', to: pruning.to.sequence, digest: pruning.to.digest }]);
+    this.#closed = this.#closed.slice(pruning.files.length);
+    for (const name of pruning.files) {
+      await unlink(join(dirname(file), name)).catch((error: unknown) => {
+        report({ event: 'not_pruned', problem: `${name}: ${String(error)}` });
+      });
+    }
+    await syncFolder(dirname(file));
+  }
+
+  async #put(contents: readonly LineContent[]): Promise<void> {
+    const { bytes, end } = this.#render(contents);
+    const { size } = this.#durable;
+    await writeAt(this.#handle, size, bytes);
+    await this.#handle.datasync();
+    this.#durable = { size: size + bytes.length, end };
+  }
+
+  #render(contents: readonly LineContent[]): { readonly bytes: Buffer; readonly end: ChainEnd } {
+    const { clock, startedAt } = this.#options;
+    const times = { now: clock.now(), offset: Math.max(0, clock.monotonic() - startedAt) };
+    let { end } = this.#durable;
+    const lines: string[] = [];
+    for (const content of contents) {
+      const next = nextLine(end, content, times, sha256);
+      end = next.end;
+      lines.push(`${next.text}\n`);
+    }
+    return { bytes: Buffer.from(lines.join('')), end };
+  }
+}
