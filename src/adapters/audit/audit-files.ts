@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
-import { open, readdir } from 'node:fs/promises';
+import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type AuditLine, type ChainEnd, MAX_LINE_BYTES, parseLine } from '../../domain/audit/line.js';
 import type { ClosedFile } from '../../domain/audit/retention.js';
-import { errnoOf } from '../files/errno.js';
 
 const LINE_FEED = 10;
 
@@ -102,15 +100,5 @@ export async function writeAt(handle: FileHandle, start: number, bytes: Buffer):
   for (let written = 0; written < bytes.length; ) {
     const { bytesWritten } = await handle.write(bytes, written, bytes.length - written, start + written);
     written += bytesWritten;
-  }
-}
-
-export async function isThere(path: string): Promise<boolean> {
-  try {
-    await (await open(path, 'r')).close();
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return false;
-    throw error;
   }
 }

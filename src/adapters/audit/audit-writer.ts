@@ -1,10 +1,10 @@
-import { constants, type FileHandle, open, rename, unlink } from 'node:fs/promises';
+import { constants, type FileHandle, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CHAIN_BEGIN, type ChainEnd, type LineContent, nextLine } from '../../domain/audit/line.js';
 import { type AuditLimits, type ClosedFile, planPruning, rotates } from '../../domain/audit/retention.js';
 import type { Clock } from '../../ports/clock.js';
-import { createFile, ensureFolder, syncFolder } from '../files/durable-file.js';
-import { closedFiles, closedName, isThere, readAt, readEnd, sha256, tornName, writeAt } from './audit-files.js';
+import { createFile, ensureFolder, exists, syncFolder } from '../files/durable-file.js';
+import { closedFiles, closedName, readAt, readEnd, sha256, tornName, writeAt } from './audit-files.js';
 
 export type OpenFile = (path: string, flags: number, mode: number) => Promise<FileHandle>;
 
@@ -73,10 +73,15 @@ export class AuditWriter {
     return this.#durable;
   }
 
+  /** Whether the path still leads to what is open: others may remove or rename it, and lines would go where nobody finds them. */
+  async isInPlace(): Promise<boolean> {
+    const [own, named] = await Promise.all([this.#handle.stat(), stat(this.#options.file).catch(() => undefined)]);
+    return named !== undefined && named.ino === own.ino && named.dev === own.dev;
+  }
+
   /** Durable when it resolves. */
   async write(contents: readonly LineContent[]): Promise<void> {
-    const coming = this.#render(contents);
-    if (rotates(this.#durable.size, coming.bytes.length, this.#options.limits)) await this.#rotate();
+    if (rotates(this.#durable.size, this.#options.limits)) await this.#rotate();
     await this.#prune();
     await this.#put(contents);
   }
@@ -141,7 +146,7 @@ export class AuditWriter {
     const name = closedName(file, end.sequence);
     const path = join(dirname(file), name);
     // It would be replaced, and with it what happened.
-    if (await isThere(path)) throw new Error(`${name} is there already`);
+    if (await exists(path)) throw new Error(`${name} is there already`);
     await this.#handle.close();
     await rename(file, path);
     this.#closed = [...this.#closed, { name, end }];

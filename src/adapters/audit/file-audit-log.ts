@@ -37,7 +37,7 @@ interface Failure {
 
 /**
  * JSON lines in a file. Records in order of the calls: while some are being written the next ones gather, and then go together with one
- * fsync. What fails is certainly not part of the log; each later call tries again with a file that is opened anew.
+ * fsync. After a failure each later call tries again with a file that is opened anew, without what had failed.
  */
 export class FileAuditLog implements AuditLog {
   readonly #options: FileAuditLogOptions;
@@ -58,19 +58,17 @@ export class FileAuditLog implements AuditLog {
   async open({ signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
     if (this.#state === 'closed') throw notWritten('the audit log is closed');
-    if (this.#state === 'open') return;
+    if (this.#state === 'new') this.#startedAt = this.#options.clock.monotonic();
     this.#state = 'open';
-    this.#startedAt = this.#options.clock.monotonic();
+    while (this.#running !== undefined) await this.#running;
+    if (this.#writer !== undefined) return;
+    const opening = this.#attempt(async () => {});
     // Whoever appends meanwhile comes after it.
-    this.#running = this.#attempt(async () => {}).then((error) => {
-      if (error !== undefined) throw error;
-    });
-    try {
-      await this.#running;
-    } finally {
-      this.#running = undefined;
-      this.#wake();
-    }
+    this.#running = opening.then(() => {});
+    const error = await opening;
+    this.#running = undefined;
+    this.#wake();
+    if (error !== undefined) throw error;
   }
 
   append(record: AuditRecord, { signal }: CallOptions): Promise<void> {
@@ -98,8 +96,7 @@ export class FileAuditLog implements AuditLog {
 
   async close(): Promise<void> {
     this.#state = 'closed';
-    await this.#running?.catch(() => {});
-    await this.#running;
+    while (this.#running !== undefined) await this.#running;
     await this.#writer?.close();
     this.#writer = undefined;
   }
@@ -142,9 +139,9 @@ export class FileAuditLog implements AuditLog {
   /** Through the writer that there is, or a new one. After a failure there is none. */
   async #attempt(work: (writer: AuditWriter) => Promise<void>): Promise<AgentError | undefined> {
     try {
-      this.#writer ??= await AuditWriter.open(this.#writerOptions(), this.#durable);
-      await work(this.#writer);
-      this.#durable = this.#writer.durable;
+      const writer = await this.#usable();
+      await work(writer);
+      this.#durable = writer.durable;
       if (this.#failure !== undefined) this.#options.logger.info('the audit log is written again');
       this.#failure = undefined;
       return undefined;
@@ -157,6 +154,15 @@ export class FileAuditLog implements AuditLog {
       this.#failure = { problem, since: this.#failure?.since ?? this.#options.clock.now() };
       return notWritten(`${this.#options.file} cannot be written: ${problem}`, cause);
     }
+  }
+
+  async #usable(): Promise<AuditWriter> {
+    if (this.#writer !== undefined && !(await this.#writer.isInPlace())) {
+      await this.#writer.close();
+      this.#writer = undefined;
+    }
+    this.#writer ??= await AuditWriter.open(this.#writerOptions(), this.#durable);
+    return this.#writer;
   }
 
   #writerOptions() {

@@ -138,7 +138,8 @@ async function removeStale(path: string): Promise<void> {
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+/** Whether a name is there, if only of a link that leads nowhere. */
+export async function exists(path: string): Promise<boolean> {
   try {
     await lstat(path);
     return true;

@@ -2,7 +2,7 @@ import type { ChainEnd } from './line.js';
 import type { AuditHead } from './model.js';
 
 export interface AuditLimits {
-  /** A file is not made larger than this, but by a single batch. */
+  /** A file that has so many gets no more: it is larger than this by one batch at most. */
   readonly fileBytes: number;
   /** With the one that is written to. */
   readonly files: number;
@@ -25,9 +25,9 @@ export interface Pruning {
   readonly to: AuditHead;
 }
 
-/** Whether `coming` bytes go into a new file. */
-export function rotates(size: number, coming: number, { fileBytes }: AuditLimits): boolean {
-  return size > 0 && size + coming > fileBytes;
+/** Whether what comes goes into a new file. */
+export function rotates(size: number, { fileBytes }: AuditLimits): boolean {
+  return size >= fileBytes;
 }
 
 /**
