@@ -127,7 +127,8 @@ export class FileAuditLog implements AuditLog {
     while (this.#queue.length > 0) {
       const batch = this.#queue.slice(0, BATCH_RECORDS).filter(({ signal }) => !signal.aborted);
       this.#queue = this.#queue.slice(BATCH_RECORDS);
-      const error = batch.length === 0 ? undefined : await this.#attempt((writer) => writer.write(batch.map(({ record }) => record)));
+      const error =
+        batch.length === 0 ? undefined : await this.#attempt((writer) => writer.write(batch.map(({ record }) => record)));
       for (const { resolve, reject } of batch) {
         if (error === undefined) resolve();
         else reject(error);
@@ -175,12 +176,14 @@ export class FileAuditLog implements AuditLog {
     const { logger, clock } = this.#options;
     switch (event.event) {
       case 'recovered':
-        return logger.warn('the torn end of the audit log was set aside', { file: event.file, bytes: event.bytes });
+        logger.warn('the torn end of the audit log was set aside', { file: event.file, bytes: event.bytes });
+        break;
       case 'lost':
         this.#lost = { problem: event.problem, since: clock.now() };
-        return logger.error('the audit log has lost lines', { problem: event.problem });
+        logger.error('the audit log has lost lines', { problem: event.problem });
+        break;
       case 'not_pruned':
-        return logger.warn('an old file of the audit log cannot be removed', { problem: event.problem });
+        logger.warn('an old file of the audit log cannot be removed', { problem: event.problem });
     }
   }
 }

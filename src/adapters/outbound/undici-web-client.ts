@@ -133,6 +133,8 @@ export class UndiciWebClient implements WebClient {
     const name = url.hostname.replace(/\.$/, '');
     return new Client(url.origin, {
       allowH2: false,
+      // An environment variable chooses another parser otherwise, which is an experiment.
+      useMilo: false,
       headersTimeout: 0,
       bodyTimeout: 0,
       autoSelectFamily: true,

@@ -27,7 +27,8 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** What went wrong with a request, for people. From the code alone: what an error says may hold what the other side has sent. */
 export function reasonOf(error: unknown): string {
+  // Its code is not always set.
+  if (error instanceof Error && error.name === 'HTTPParserError') return 'it does not speak HTTP';
   const code = errnoOf(error) ?? 'an unknown error';
-  if (code.startsWith('HPE_')) return `no HTTP (${code})`;
   return reasons[code] ?? code;
 }

@@ -109,7 +109,10 @@ function grown(check: ChainCheck, line: AuditLine, found: FoundLine): ChainCheck
     recovered: check.recovered + (content.line === 'recovered' ? 1 : 0),
     knownMet: check.knownMet || asked,
     last: { sequence, digest, file, number },
-    break: asked && digest !== known ? breakAt('other_head', found, sequence, `line ${sequence} is not the one that is known`) : undefined,
+    break:
+      asked && digest !== known
+        ? breakAt('other_head', found, sequence, `line ${sequence} is not the one that is known`)
+        : undefined,
   };
 }
 
@@ -125,7 +128,8 @@ function breakAfter(last: NonNullable<ChainCheck['last']>, line: AuditLine, foun
     const missing = sequence === expected + 1n ? `line ${expected} is` : `lines ${expected} to ${sequence - 1n} are`;
     return breakAt('missing', found, expected, `${missing} missing before line ${sequence}`);
   }
-  if (sequence < expected) return breakAt('out_of_order', found, expected, `line ${sequence} stands where line ${expected} belongs`);
+  if (sequence < expected)
+    return breakAt('out_of_order', found, expected, `line ${sequence} stands where line ${expected} belongs`);
   if (line.previous === last.digest) return undefined;
   return breakAt('changed', last, last.sequence, `line ${last.sequence} is not as line ${sequence} knows it`);
 }
@@ -156,12 +160,22 @@ function breakOfEnd({ known, last, anchor }: ChainCheck): ChainBreak | undefined
   const end = last?.sequence ?? 0n;
   const place = { file: last?.file ?? '', number: last?.number ?? 0 };
   if (known.sequence > end) {
-    return breakAt('cut', place, end + 1n, `lines ${end + 1n} to ${known.sequence}, which are known to have been there, are gone`);
+    return breakAt(
+      'cut',
+      place,
+      end + 1n,
+      `lines ${end + 1n} to ${known.sequence}, which are known to have been there, are gone`,
+    );
   }
   if (known.sequence !== anchor.sequence || known.digest === anchor.digest) return undefined;
   return breakAt('other_head', place, known.sequence, `line ${known.sequence} is not the one that is known`);
 }
 
-function breakAt(kind: BreakKind, { file, number }: Pick<FoundLine, 'file' | 'number'>, sequence: bigint, problem: string): ChainBreak {
+function breakAt(
+  kind: BreakKind,
+  { file, number }: Pick<FoundLine, 'file' | 'number'>,
+  sequence: bigint,
+  problem: string,
+): ChainBreak {
   return { kind, file, number, sequence, problem };
 }

@@ -83,7 +83,8 @@ export function parseLine(text: string): AuditLine | undefined {
   if (fields === undefined) return undefined;
   const { seq, time, offset, prev } = fields;
   const content = contentOf(fields);
-  if (!isCount(seq) || seq === 0 || !isCount(time) || !isCount(offset) || !isDigest(prev) || content === undefined) return undefined;
+  if (!isCount(seq) || seq === 0 || !isCount(time) || !isCount(offset) || !isDigest(prev) || content === undefined)
+    return undefined;
   return { sequence: BigInt(seq), time, offset, content, previous: prev };
 }
 

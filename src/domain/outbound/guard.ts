@@ -1,12 +1,4 @@
-import {
-  containsRange,
-  type IpAddress,
-  ipAddress,
-  ipv4Range,
-  ipv6Groups,
-  isIpv6,
-  numberToIpv4,
-} from '../kernel/network.js';
+import { containsRange, type IpAddress, ipAddress, ipv4Range, ipv6Groups, isIpv6, numberToIpv4 } from '../kernel/network.js';
 
 /** A target as the WHATWG's URL parser gives it: `127.1`, `0x7f000001` and `１２７.0.0.1` have become `127.0.0.1` there. */
 export interface OutboundTarget {

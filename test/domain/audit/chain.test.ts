@@ -34,7 +34,11 @@ function write(contents: readonly (LineContent | ((end: ChainEnd) => LineContent
   return { texts, ends };
 }
 
-const tenOf = (from = CHAIN_BEGIN) => write(Array.from({ length: 10 }, (_, i) => decision(`t${i + 1}`)), from);
+const tenOf = (from = CHAIN_BEGIN) =>
+  write(
+    Array.from({ length: 10 }, (_, i) => decision(`t${i + 1}`)),
+    from,
+  );
 const ten = tenOf();
 
 function check(texts: readonly string[], known?: AuditHead, file = 'audit.log'): ChainReport {
@@ -49,7 +53,8 @@ function breakOf(report: ChainReport): string {
 }
 
 const without = (index: number) => ten.texts.filter((_, i) => i !== index);
-const replaced = (index: number, from: string, to: string) => ten.texts.map((text, i) => (i === index ? text.replace(from, to) : text));
+const replaced = (index: number, from: string, to: string) =>
+  ten.texts.map((text, i) => (i === index ? text.replace(from, to) : text));
 const swapped = (a: number, b: number) => ten.texts.map((text, i) => ten.texts[i === a ? b : i === b ? a : i] ?? text);
 
 describe('the chain', () => {
@@ -74,20 +79,40 @@ describe('the chain', () => {
     ['a tampered digest of the payload', replaced(0, 'aaaa', 'aaab'), 'changed audit.log:1 1: line 1 is not as line 2 knows it'],
     ['a space more', replaced(4, ',', ', '), 'changed audit.log:5 5: line 5 is not as line 6 knows it'],
     ['a tampered number, up', replaced(4, '"seq":5', '"seq":7'), 'missing audit.log:5 5: lines 5 to 6 are missing before line 7'],
-    ['a tampered number, down', replaced(4, '"seq":5', '"seq":3'), 'out_of_order audit.log:5 5: line 3 stands where line 5 belongs'],
+    [
+      'a tampered number, down',
+      replaced(4, '"seq":5', '"seq":3'),
+      'out_of_order audit.log:5 5: line 3 stands where line 5 belongs',
+    ],
     ['a tampered prev', replaced(4, '"prev":"', '"prev":"0'), 'unreadable audit.log:5 5: this is no line of an audit log'],
     ['a line that is none', replaced(4, '{', '('), 'unreadable audit.log:5 5: this is no line of an audit log'],
     ['a line that is empty', ten.texts.with(4, ''), 'unreadable audit.log:5 5: this is no line of an audit log'],
     ['an empty line more', ten.texts.toSpliced(4, 0, ''), 'unreadable audit.log:5 5: this is no line of an audit log'],
     ['a deleted line', without(4), 'missing audit.log:5 5: line 5 is missing before line 6'],
     ['three deleted lines', ten.texts.toSpliced(2, 3), 'missing audit.log:3 3: lines 3 to 5 are missing before line 6'],
-    ['a deleted first line', without(0), 'beginning audit.log:0 1: lines 1 to 1 are gone, and no line says that they were pruned'],
+    [
+      'a deleted first line',
+      without(0),
+      'beginning audit.log:0 1: lines 1 to 1 are gone, and no line says that they were pruned',
+    ],
     ['swapped neighbours', swapped(4, 5), 'out_of_order audit.log:5 5: line 5 stands behind later ones'],
     ['swapped lines further apart', swapped(2, 8), 'out_of_order audit.log:3 3: line 3 stands behind later ones'],
     ['a swap of the first two', swapped(0, 1), 'out_of_order audit.log:2 3: line 1 stands where line 3 belongs'],
-    ['a line twice', ten.texts.toSpliced(4, 0, ten.texts[4] ?? ''), 'out_of_order audit.log:6 6: line 5 stands where line 6 belongs'],
-    ['the same numbers from another log', [...ten.texts.slice(0, 4), ...other().slice(4)], 'changed audit.log:4 4: line 4 is not as line 5 knows it'],
-    ['a beginning after another line', write([decision('x')], { ...CHAIN_BEGIN, digest: 'b'.repeat(64) }).texts, 'beginning audit.log:1 1: line 1 follows another line'],
+    [
+      'a line twice',
+      ten.texts.toSpliced(4, 0, ten.texts[4] ?? ''),
+      'out_of_order audit.log:6 6: line 5 stands where line 6 belongs',
+    ],
+    [
+      'the same numbers from another log',
+      [...ten.texts.slice(0, 4), ...other().slice(4)],
+      'changed audit.log:4 4: line 4 is not as line 5 knows it',
+    ],
+    [
+      'a beginning after another line',
+      write([decision('x')], { ...CHAIN_BEGIN, digest: 'b'.repeat(64) }).texts,
+      'beginning audit.log:1 1: line 1 follows another line',
+    ],
   ])('%s is found and named', (_, texts, found) => {
     expect(breakOf(check(texts))).toBe(found);
   });
@@ -128,7 +153,10 @@ function other(): readonly string[] {
 }
 
 describe('H2: a head that is known elsewhere', () => {
-  const head = (index: number): AuditHead => ({ sequence: ten.ends[index]?.sequence ?? 0n, digest: ten.ends[index]?.digest ?? '' });
+  const head = (index: number): AuditHead => ({
+    sequence: ten.ends[index]?.sequence ?? 0n,
+    digest: ten.ends[index]?.digest ?? '',
+  });
 
   test('that is met, as the last line or an earlier one', () => {
     expect(check(ten.texts, head(9))).toMatchObject({ knownMet: true, break: undefined });
@@ -143,7 +171,12 @@ describe('H2: a head that is known elsewhere', () => {
       'cut audit.log:7 8: lines 8 to 10, which are known to have been there, are gone',
     ],
     ['everything gone', [], head(9), 'cut :0 1: lines 1 to 10, which are known to have been there, are gone'],
-    ['a changed last line', replaced(9, '"allowed"', '"denied"'), head(9), 'other_head audit.log:10 10: line 10 is not the one that is known'],
+    [
+      'a changed last line',
+      replaced(9, '"allowed"', '"denied"'),
+      head(9),
+      'other_head audit.log:10 10: line 10 is not the one that is known',
+    ],
     ['another log that is longer', [...other()], head(4), 'other_head audit.log:5 5: line 5 is not the one that is known'],
   ])('%s is found and named', (_, texts, known, found) => {
     expect(breakOf(check(texts, known))).toBe(found);
@@ -167,13 +200,21 @@ describe('H3: pruned files', () => {
   });
 
   test.each<[string, LineContent, string]>([
-    ['nothing says that they went', decision('x'), 'beginning audit.log:0 1: lines 1 to 10 are gone, and no line says that they were pruned'],
+    [
+      'nothing says that they went',
+      decision('x'),
+      'beginning audit.log:0 1: lines 1 to 10 are gone, and no line says that they were pruned',
+    ],
     [
       'more went than was pruned',
       prunedTo(6n, 'c'.repeat(64)),
       'beginning audit.log:0 7: lines 7 to 10 are gone, and no line says that they were pruned',
     ],
-    ['another line was pruned', prunedTo(10n, 'c'.repeat(64)), 'beginning audit.log:0 10: line 10 was pruned as another than line 11 knows it'],
+    [
+      'another line was pruned',
+      prunedTo(10n, 'c'.repeat(64)),
+      'beginning audit.log:0 10: line 10 was pruned as another than line 11 knows it',
+    ],
   ])('%s', (_, content, found) => {
     expect(breakOf(check(after(content)))).toBe(found);
   });
@@ -182,7 +223,9 @@ describe('H3: pruned files', () => {
     const texts = after(prunedTo(10n, former.digest));
     expect(check(texts, { sequence: 3n, digest: 'x' })).toMatchObject({ knownMet: false, break: undefined });
     expect(check(texts, former)).toMatchObject({ break: undefined });
-    expect(breakOf(check(texts, { sequence: 10n, digest: 'x' }))).toBe('other_head audit.log:4 10: line 10 is not the one that is known');
+    expect(breakOf(check(texts, { sequence: 10n, digest: 'x' }))).toBe(
+      'other_head audit.log:4 10: line 10 is not the one that is known',
+    );
   });
 
   test('ends that crashes tore off are counted', () => {

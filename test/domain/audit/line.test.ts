@@ -56,10 +56,18 @@ describe('H1: one JSON line', () => {
     const hostile = fc.oneof(fc.string({ unit: 'binary', maxLength: 700 }), fc.constant('\u0000\n\u2028'.repeat(9_999)));
     fc.assert(
       fc.property(hostile, hostile, (type, result) => {
-        const { text } = nextLine(CHAIN_BEGIN, { ...record, who: type, tag: type, type, rule: type, result }, { now: 1, offset: 1 }, sha256);
+        const { text } = nextLine(
+          CHAIN_BEGIN,
+          { ...record, who: type, tag: type, type, rule: type, result },
+          { now: 1, offset: 1 },
+          sha256,
+        );
         expect(text).not.toContain('\n');
         expect(Buffer.byteLength(text)).toBeLessThan(MAX_LINE_BYTES);
-        expect(parseLine(text)?.content).toMatchObject({ line: 'decision', type: type.length > 512 ? expect.stringMatching(/characters\)$/) : type });
+        expect(parseLine(text)?.content).toMatchObject({
+          line: 'decision',
+          type: type.length > 512 ? expect.stringMatching(/characters\)$/) : type,
+        });
       }),
       { numRuns: 200 },
     );

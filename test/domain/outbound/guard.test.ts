@@ -207,7 +207,13 @@ describe('addresses as a name service gives them', () => {
         const forbidden = judgeAddress(address) !== undefined;
         const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
         const [high, low] = [(a * 256 + b).toString(16), (c * 256 + d).toString(16)];
-        const forms = [`::ffff:${address}`, `::${address}`, `64:ff9b::${address}`, `2002:${high}:${low}::`, `64:ff9b:1::${high}:${low}`];
+        const forms = [
+          `::ffff:${address}`,
+          `::${address}`,
+          `64:ff9b::${address}`,
+          `2002:${high}:${low}::`,
+          `64:ff9b:1::${high}:${low}`,
+        ];
         for (const form of forms) expect([form, judgeAddress(form) !== undefined]).toEqual([form, forbidden]);
       }),
     );
