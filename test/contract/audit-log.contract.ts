@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { AuditHead, AuditRecord } from '../../src/domain/audit/model.js';
+import type { AuditHead } from '../../src/domain/audit/model.js';
 import type { AuditLog } from '../../src/ports/audit/audit-log.js';
+import { auditRecord } from '../support/audit-record.js';
 
 /** A log on a disk that can be made to fail. */
 export interface AuditedWorld {
@@ -14,20 +15,6 @@ export interface AuditedWorld {
 }
 
 const never = { signal: new AbortController().signal };
-
-export function auditRecord(tag: string, more: Partial<AuditRecord> = {}): AuditRecord {
-  const payloadDigest = 'a'.repeat(64);
-  return {
-    who: 'server:s1',
-    tag,
-    type: 'RUN_WEB_REQUEST',
-    payloadDigest,
-    rule: 'r1',
-    line: 'decision',
-    result: 'allowed',
-    ...more,
-  };
-}
 
 export function auditLogContract(name: string, make: () => Promise<AuditedWorld>): void {
   describe(`${name}: AuditLog`, () => {

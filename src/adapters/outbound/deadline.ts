@@ -1,33 +1,29 @@
-/** The caller's signal with a time limit. `close` it, or its timer holds the process. */
-export class Deadline {
-  readonly #controller = new AbortController();
-  readonly #outer: AbortSignal;
-  readonly #onAbort = () => this.#controller.abort(this.#outer.reason);
-  readonly #timer: NodeJS.Timeout;
-  #expired = false;
-
-  constructor(ms: number, outer: AbortSignal) {
-    this.#outer = outer;
-    outer.addEventListener('abort', this.#onAbort);
-    this.#timer = setTimeout(() => {
-      this.#expired = true;
-      this.#controller.abort(new Error(`${ms} ms are over`));
-    }, ms);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
+/** The caller's signal with a time limit. */
+export interface Deadline {
+  readonly signal: AbortSignal;
   /** Whether it was the time that ended it. */
-  get expired(): boolean {
-    return this.#expired;
-  }
+  expired(): boolean;
+  /** Until then its timer holds the process. */
+  close(): void;
+}
 
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#outer.removeEventListener('abort', this.#onAbort);
-  }
+export function startDeadline(ms: number, outer: AbortSignal): Deadline {
+  const controller = new AbortController();
+  let expired = false;
+  const onAbort = () => controller.abort(outer.reason);
+  outer.addEventListener('abort', onAbort);
+  const timer = setTimeout(() => {
+    expired = true;
+    controller.abort(new Error(`${ms} ms are over`));
+  }, ms);
+  return {
+    signal: controller.signal,
+    expired: () => expired,
+    close: () => {
+      clearTimeout(timer);
+      outer.removeEventListener('abort', onAbort);
+    },
+  };
 }
 
 /** `work`, or a rejection as soon as the signal aborts; work that nothing can stop then ends unheard. */

@@ -6,7 +6,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import { judgeAddress, judgeForm, judgeName, literalAddress } from '../../domain/outbound/guard.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { WebClient, WebRequest, WebResponse } from '../../ports/outbound/web-client.js';
-import { Deadline, unlessAborted } from './deadline.js';
+import { startDeadline, unlessAborted } from './deadline.js';
 import { follow, type Hop, isRedirect } from './redirect.js';
 import { ACCEPTED_CODINGS, readBody } from './response-body.js';
 import { reasonOf } from './web-failure.js';
@@ -60,12 +60,12 @@ export class UndiciWebClient implements WebClient {
   async request(request: WebRequest, { signal }: CallOptions): Promise<WebResponse> {
     signal.throwIfAborted();
     const start = firstHop(request);
-    const deadline = new Deadline(request.timeoutMs, signal);
+    const deadline = startDeadline(request.timeoutMs, signal);
     try {
       return await this.#walk(start, request, deadline.signal);
     } catch (cause) {
       signal.throwIfAborted();
-      if (!deadline.expired) throw cause;
+      if (!deadline.expired()) throw cause;
       const problem = `${start.url.origin} has not answered within ${request.timeoutMs} ms`;
       throw new AgentError('outbound.timed_out', { problem }, { cause });
     } finally {

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { verifyAuditLog } from '../../../src/adapters/audit/verify-audit-log.js';
 import { AUDIT_LIMITS } from '../../../src/domain/audit/retention.js';
-import { auditLogContract, auditRecord } from '../../contract/audit-log.contract.js';
+import { auditLogContract } from '../../contract/audit-log.contract.js';
 import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
+import { auditRecord } from '../../support/audit-record.js';
 import { tempFolder } from '../../support/temp-folder.js';
 import { auditLogIn, FailingDisk, linesOf, names, never } from './support/audit-rig.js';
 
@@ -338,13 +339,13 @@ describe('K1: disks that fail', () => {
 
   test('in the middle of a rotation', async () => {
     for (const call of ['open', 'write', 'datasync'] as const) {
-      const { log, disk, file } = await opened({ limits: { ...small, fileBytes: 700 } });
+      const { log, disk, file } = await opened({ limits: { ...small, fileBytes: 500 } });
       await fill(log, 2);
       disk.fail(call, 'ENOSPC', { times: 1 });
       await expect(fill(log, 1, 2), call).rejects.toMatchObject({ code: 'audit.not_written' });
       await fill(log, 2, 3);
       await log.close();
-      expect(await verifyAuditLog(file, log.head(), never), call).toMatchObject({ files: 2, break: undefined, knownMet: true });
+      expect(await verifyAuditLog(file, log.head(), never), call).toMatchObject({ break: undefined, knownMet: true });
     }
   });
 
