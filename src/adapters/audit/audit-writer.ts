@@ -1,4 +1,5 @@
-import { constants, type FileHandle, rename, stat, unlink } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { constants, type FileHandle, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CHAIN_BEGIN, type ChainEnd, type LineContent, nextLine } from '../../domain/audit/line.js';
 import { type AuditLimits, type ClosedFile, planPruning, rotates } from '../../domain/audit/retention.js';
@@ -92,7 +93,7 @@ export class AuditWriter {
   }
 
   async #recover(known: DurableEnd | undefined): Promise<void> {
-    const { size: found } = await this.#stat();
+    const { size: found, mtimeMs } = await this.#stat();
     const size = known === undefined ? found : await this.#withdraw(found, known);
     const last = await readEnd(this.#handle, size);
     const former = this.#closed.at(-1);
@@ -105,11 +106,11 @@ export class AuditWriter {
     this.#durable = { size: last?.size ?? 0, end: known?.end ?? end };
     const rotated = this.#durable.size === 0 && former !== undefined ? [this.#rotatedTo(former.name)] : [];
     const torn = size - this.#durable.size;
-    if (torn > 0) await this.#setAside(torn, rotated);
+    if (torn > 0) await this.#setAside(torn, Math.trunc(mtimeMs), rotated);
     else if (rotated.length > 0) await this.#put(rotated);
   }
 
-  async #stat(): Promise<{ readonly size: number }> {
+  async #stat(): Promise<Stats> {
     const facts = await this.#handle.stat();
     if (!facts.isFile()) throw new Error('it is not a regular file');
     return facts;
@@ -127,17 +128,24 @@ export class AuditWriter {
   }
 
   /** A crash in between leaves a torn end again, or nothing to do. */
-  async #setAside(bytes: number, first: readonly LineContent[]): Promise<void> {
-    const { file, clock, report } = this.#options;
+  async #setAside(bytes: number, changedAt: number, first: readonly LineContent[]): Promise<void> {
     const torn = await readAt(this.#handle, this.#durable.size, bytes);
-    let time = clock.now();
-    const options = { signal: new AbortController().signal };
-    while (!(await createFile(join(dirname(file), tornName(file, time)), torn, options))) time++;
-    const name = tornName(file, time);
-    await this.#put([...first, { line: 'recovered', file: name, bytes, digest: this.#durable.end.digest }]);
+    const file = await this.#keep(torn, changedAt);
+    await this.#put([...first, { line: 'recovered', file, bytes, digest: this.#durable.end.digest }]);
     await this.#handle.truncate(this.#durable.size);
     await this.#handle.datasync();
-    report({ event: 'recovered', file: name, bytes });
+    this.#options.report({ event: 'recovered', file, bytes });
+  }
+
+  /** In a file named by the time of the last write, which is the same when this is tried again: on a full disk that is often. */
+  async #keep(torn: Buffer, changedAt: number): Promise<string> {
+    const { file } = this.#options;
+    for (let time = changedAt; ; time++) {
+      const name = tornName(file, time);
+      const path = join(dirname(file), name);
+      if (await createFile(path, torn, { signal: new AbortController().signal })) return name;
+      if (torn.equals(await readFile(path))) return name;
+    }
   }
 
   async #rotate(): Promise<void> {

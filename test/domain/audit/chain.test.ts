@@ -137,7 +137,7 @@ describe('the chain', () => {
         const changed = `${whole.slice(0, at)}${String.fromCharCode(by)}${whole.slice(at + 1)}`;
         const report = check(changed.split('\n'), known);
         if (changed === whole) expect(report.break).toBeUndefined();
-        else expect(Number(report.break?.sequence)).toBeLessThanOrEqual(whole.slice(0, at).split('\n').length + 1);
+        else expect(Number(report.break?.number)).toBeLessThanOrEqual(whole.slice(0, at).split('\n').length + 1);
       }),
       { numRuns: 500 },
     );

@@ -1,4 +1,4 @@
-import { type FileHandle, open, readdir, readFile } from 'node:fs/promises';
+import { open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { OpenFile } from '../../../../src/adapters/audit/audit-writer.js';
 import { FileAuditLog, type FileAuditLogOptions } from '../../../../src/adapters/audit/file-audit-log.js';
@@ -62,26 +62,22 @@ export class FailingDisk {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name, target);
         if (typeof value !== 'function') return value;
-        return (...args: readonly unknown[]) => this.#call(target, String(name), value, args);
+        const apply = (args: readonly unknown[]): unknown => Reflect.apply(value, target, args);
+        return (...args: readonly unknown[]) => this.#call(String(name), apply, args);
       },
     });
   };
 
-  async #call(
-    handle: FileHandle,
-    name: string,
-    work: (...args: unknown[]) => unknown,
-    args: readonly unknown[],
-  ): Promise<unknown> {
+  async #call(name: string, apply: (args: readonly unknown[]) => unknown, args: readonly unknown[]): Promise<unknown> {
     const failing = this.#failing.get(name);
     if (failing?.after === true && failing.left > 0) {
       // Of a write, only a part arrives.
       const [buffer, start, length, position] = args;
       const cut = name === 'write' ? [buffer, start, Math.ceil(Number(length) * 0.7), position] : args;
-      await work.apply(handle, cut);
+      await apply(cut);
     }
     this.#throwIf(name);
-    return work.apply(handle, [...args]);
+    return apply(args);
   }
 
   #throwIf(name: string): void {
