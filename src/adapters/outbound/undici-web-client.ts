@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import { rootCertificates } from 'node:tls';
+import { getCACertificates } from 'node:tls';
 import { Client } from 'undici';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { judgeAddress, judgeForm, judgeName, literalAddress } from '../../domain/outbound/guard.js';
@@ -54,7 +54,7 @@ export class UndiciWebClient implements WebClient {
   constructor({ resolve = resolveByMachine, judge = judgeAddress, extraRoots = [] }: WebClientOptions = {}) {
     this.#resolve = resolve;
     this.#judge = judge;
-    this.#trust = extraRoots.length === 0 ? {} : { ca: [...rootCertificates, ...extraRoots] };
+    this.#trust = extraRoots.length === 0 ? {} : { ca: [...getCACertificates('default'), ...extraRoots] };
   }
 
   async request(request: WebRequest, { signal }: CallOptions): Promise<WebResponse> {
