@@ -55,6 +55,21 @@ export function webClientContract(name: string, make: () => Promise<WebWorld>): 
       expect(await textOf(get(url, { guarded: false }))).toBe('200 secret');
     });
 
+    test.each(['http://[::1]:1/', 'http://localhost:1/', 'http://169.254.169.254/'])(
+      'Outbound guard: %s, which needs no look-up',
+      async (url) => {
+        await expect(world.client.request(get(url), never)).rejects.toMatchObject({ code: 'outbound.refused' });
+      },
+    );
+
+    test.each(['ftp://page.test/', 'file:///etc/passwd', 'http://user:password@page.test/', 'page.test', ''])(
+      'Outbound guard: %j is refused, guarded or not',
+      async (url) => {
+        for (const guarded of [true, false])
+          await expect(world.client.request(get(url, { guarded }), never)).rejects.toMatchObject({ code: 'outbound.refused' });
+      },
+    );
+
     test('where nobody listens', async () => {
       await expect(world.client.request(get(await world.dead()), never)).rejects.toMatchObject({ code: 'outbound.failed' });
     });

@@ -1,4 +1,5 @@
 import { AgentError } from '../../src/domain/kernel/errors.js';
+import { judgeAddress, judgeForm, judgeName, literalAddress } from '../../src/domain/outbound/guard.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
 import type { WebClient, WebRequest, WebResponse } from '../../src/ports/outbound/web-client.js';
 
@@ -42,6 +43,8 @@ export class FakeWebClient implements WebClient {
     this.#failure = undefined;
     if (failure !== undefined) throw failure;
     const { url, guarded, maxBytes, timeoutMs } = request;
+    const refusal = URL.canParse(url) ? judge(new URL(url), guarded) : 'this is no URL';
+    if (refusal !== undefined) throw new AgentError('outbound.refused', { problem: refusal });
     if (guarded && this.#forbidden.has(url)) throw new AgentError('outbound.refused', { problem: `${url} is refused` });
     this.#asked.push(request);
     if (this.#silent.has(url)) await silence(url, timeoutMs, signal);
@@ -52,6 +55,13 @@ export class FakeWebClient implements WebClient {
     }
     return { status: page.status, body: page.body.slice() };
   }
+}
+
+/** Names lead nowhere forbidden here, unless a test has said so. */
+function judge(url: URL, guarded: boolean): string | undefined {
+  const literal = literalAddress(url.hostname);
+  const place = literal === undefined ? judgeName(url.hostname) : judgeAddress(literal);
+  return judgeForm(url) ?? (guarded ? place : undefined);
 }
 
 function silence(url: string, timeoutMs: number, signal: AbortSignal): Promise<never> {

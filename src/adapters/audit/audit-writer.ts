@@ -37,6 +37,9 @@ export interface DurableEnd {
 const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK;
 const mode = 0o600;
 
+/** A clock that a machine starts with may be years off, and is set right within minutes: before, nothing is old. */
+const SETTLED_MS = 60 * 60 * 1000;
+
 /**
  * The open file. Whatever throws, an fsync above all, leaves it dead: it is closed, nothing more goes through it, and another one is
  * opened, which looks at what is there (the kernel may have dropped what it could not write, and calls it clean).
@@ -170,8 +173,9 @@ export class AuditWriter {
   }
 
   async #prune(): Promise<void> {
-    const { file, limits, report } = this.#options;
-    const pruning = planPruning(this.#closed, this.#durable.end.time, limits);
+    const { file, limits, report, clock } = this.#options;
+    const isSettled = this.#uptime() >= SETTLED_MS;
+    const pruning = planPruning(this.#closed, isSettled ? clock.now() : undefined, limits);
     if (pruning === undefined) return;
     await this.#put([{ line: 'pruned', to: pruning.to.sequence, digest: pruning.to.digest }]);
     this.#closed = this.#closed.slice(pruning.files.length);
@@ -192,8 +196,7 @@ export class AuditWriter {
   }
 
   #render(contents: readonly LineContent[]): { readonly bytes: Buffer; readonly end: ChainEnd } {
-    const { clock, startedAt } = this.#options;
-    const times = { now: clock.now(), offset: Math.max(0, clock.monotonic() - startedAt) };
+    const times = { now: this.#options.clock.now(), offset: this.#uptime() };
     let { end } = this.#durable;
     const lines: string[] = [];
     for (const content of contents) {
@@ -202,5 +205,10 @@ export class AuditWriter {
       lines.push(`${next.text}\n`);
     }
     return { bytes: Buffer.from(lines.join('')), end };
+  }
+
+  #uptime(): number {
+    const { clock, startedAt } = this.#options;
+    return Math.max(0, clock.monotonic() - startedAt);
   }
 }

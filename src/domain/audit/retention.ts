@@ -32,14 +32,20 @@ export function rotates(size: number, { fileBytes }: AuditLimits): boolean {
 
 /**
  * The oldest of the closed files that are too many, or whose last line is too old; undefined when none is. A file whose end cannot be
- * read stays, and what is newer: nobody could say what went. `now` is log time.
+ * read stays, and what is newer: nobody could say what went. While the time is not known for sure, `now` is undefined, and nothing is old.
  */
-export function planPruning(closed: readonly ClosedFile[], now: number, { files, ageMs }: AuditLimits): Pruning | undefined {
+export function planPruning(
+  closed: readonly ClosedFile[],
+  now: number | undefined,
+  { files, ageMs }: AuditLimits,
+): Pruning | undefined {
   const names: string[] = [];
   let to: AuditHead | undefined;
   for (const [index, { name, end }] of closed.entries()) {
-    const left = closed.length + 1 - index;
-    if (end === undefined || (left <= files && end.time >= now - ageMs)) break;
+    if (end === undefined) break;
+    const isTooMany = closed.length + 1 - index > files;
+    const isTooOld = now !== undefined && end.time < now - ageMs;
+    if (!isTooMany && !isTooOld) break;
     names.push(name);
     to = { sequence: end.sequence, digest: end.digest };
   }

@@ -82,7 +82,7 @@ const EMBEDDING = [
   { prefix: '::ffff:0:0', bits: 96, group: 6, mask: 0 }, // IPv4-mapped, section 2.5.5.2
   { prefix: '::ffff:0:0:0', bits: 96, group: 6, mask: 0 }, // IPv4-translated, RFC 2765
   { prefix: '64:ff9b::', bits: 96, group: 6, mask: 0 }, // NAT64, RFC 6052
-  // NAT64 of a site's own, RFC 8215; such prefixes are of 96 bits nearly everywhere, as DNS64 of others is not understood by many.
+  // NAT64 of a site's own, RFC 8215. Its prefix has 96 bits nearly everywhere; in a shorter one the address stands elsewhere, unseen.
   { prefix: '64:ff9b:1::', bits: 48, group: 6, mask: 0 },
   { prefix: '2002::', bits: 16, group: 1, mask: 0 }, // 6to4, RFC 3056
   { prefix: '2001::', bits: 32, group: 6, mask: 0xffff }, // Teredo, RFC 4380: the client's address, inverted

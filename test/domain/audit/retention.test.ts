@@ -30,6 +30,11 @@ describe('H3: retention', () => {
     expect(planPruning(files, NOW, AUDIT_LIMITS)).toEqual(plan);
   });
 
+  test('while the time is not known for sure, nothing is old, but too many are too many', () => {
+    expect(planPruning([closed(1, 400)], undefined, AUDIT_LIMITS)).toBeUndefined();
+    expect(planPruning(fresh(20), undefined, AUDIT_LIMITS)).toEqual(pruning(1));
+  });
+
   test('law: what is left needs no pruning', () => {
     for (const count of [19, 20, 21, 60]) {
       const files = fresh(count);
