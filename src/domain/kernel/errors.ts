@@ -55,6 +55,7 @@ export const errorCodes = {
     remedy: 'start `holdfast dev`, or name its data directory with --data-dir',
   },
   'audit.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'audit.unreadable': { kind: 'invalid', retry: false, remedy: 'run it as the user that the daemon runs as' },
   'certificate.csr_invalid': {
     kind: 'invalid',
     retry: false,
@@ -142,7 +143,11 @@ export const errorCodes = {
     remedy: 'ask what became of it before doing it again',
   },
   'store.too_large': { kind: 'exhausted', retry: false, remedy: 'split it: 100 keys and 1 MiB at most in one step' },
-  'store.unavailable': { kind: 'unavailable', retry: true, remedy: 'mend the disk or the store of the control plane, then try again' },
+  'store.unavailable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend the disk or the store of the control plane, then try again',
+  },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
   'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
