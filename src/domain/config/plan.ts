@@ -10,6 +10,7 @@ import {
   flagOf,
   type Mode,
   type Setting,
+  type SettingFacts,
   settingNames,
   settings,
   variableOf,
@@ -134,12 +135,14 @@ function place(value: Record<string, unknown>, [key = '', ...below]: ConfigPath,
   value[key] = group;
 }
 
-function fromText(text: string, as: 'text' | 'number' | 'pairs'): unknown {
+function fromText(text: string, as: SettingFacts['text']): unknown {
   switch (as) {
     case 'text':
       return text;
     case 'number':
       return /^\d{1,15}$/.test(text) ? Number(text) : text;
+    case 'list':
+      return text.split(',');
     case 'pairs': {
       const pairs = text.split(',').map((pair) => /^([^=]+)=(.*)$/.exec(pair)?.slice(1) ?? []);
       return pairs.every((pair) => pair.length === 2) ? Object.fromEntries(pairs) : text;
