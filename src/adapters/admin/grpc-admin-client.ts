@@ -9,6 +9,7 @@ import {
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
+import * as fleetWire from '../generated/holdfast/admin/v1/fleet.js';
 import { fromServiceError, isServiceError } from './grpc-errors.js';
 import { socketName } from './unix-socket.js';
 
@@ -27,6 +28,7 @@ type Send<Request, Response> = (
 /** One daemon's admin API, as its callers use it. Every failure is an AgentError; on abort calls reject with the signal's reason. */
 export class GrpcAdminClient {
   readonly #client: InstanceType<typeof wire.AdminServiceClient>;
+  readonly #fleet: InstanceType<typeof fleetWire.FleetServiceClient>;
   readonly #socket: string;
   readonly #release: () => void;
 
@@ -35,12 +37,15 @@ export class GrpcAdminClient {
     const { name, release } = reachable(socket);
     this.#socket = socket;
     this.#release = release;
-    this.#client = new wire.AdminServiceClient(`unix:${name}`, credentials.createInsecure(), {
+    const channel = {
       'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
       'grpc.default_authority': 'localhost',
       'grpc.enable_http_proxy': 0,
       'grpc.enable_retries': 0,
-    });
+    };
+    // Both use one connection: grpc-js shares it between channels of the same target and options.
+    this.#client = new wire.AdminServiceClient(`unix:${name}`, credentials.createInsecure(), channel);
+    this.#fleet = new fleetWire.FleetServiceClient(`unix:${name}`, credentials.createInsecure(), channel);
   }
 
   apply(request: wire.ApplyRequest, options: CallOptions): Promise<wire.ApplyResponse> {
@@ -77,8 +82,63 @@ export class GrpcAdminClient {
     return this.#stream(() => this.#client.events(request), options);
   }
 
+  send(request: fleetWire.SendRequest, options: CallOptions): Promise<fleetWire.SendResponse> {
+    return this.#unary(this.#fleet.send.bind(this.#fleet), request, options);
+  }
+
+  listInstructions(
+    request: fleetWire.ListInstructionsRequest,
+    options: CallOptions,
+  ): Promise<fleetWire.ListInstructionsResponse> {
+    return this.#unary(this.#fleet.listInstructions.bind(this.#fleet), request, options);
+  }
+
+  getInstruction(request: fleetWire.GetInstructionRequest, options: CallOptions): Promise<fleetWire.GetInstructionResponse> {
+    return this.#unary(this.#fleet.getInstruction.bind(this.#fleet), request, options);
+  }
+
+  /** Ends without an error on abort. */
+  watchInstructions(
+    request: fleetWire.WatchInstructionsRequest,
+    options: CallOptions,
+  ): AsyncIterable<fleetWire.WatchInstructionsResponse> {
+    return this.#stream(() => this.#fleet.watchInstructions(request), options);
+  }
+
+  cancelInstruction(
+    request: fleetWire.CancelInstructionRequest,
+    options: CallOptions,
+  ): Promise<fleetWire.CancelInstructionResponse> {
+    return this.#unary(this.#fleet.cancelInstruction.bind(this.#fleet), request, options);
+  }
+
+  listNodes(options: CallOptions): Promise<fleetWire.ListNodesResponse> {
+    return this.#unary(this.#fleet.listNodes.bind(this.#fleet), {}, options);
+  }
+
+  cordonNode(request: fleetWire.CordonNodeRequest, options: CallOptions): Promise<fleetWire.CordonNodeResponse> {
+    return this.#unary(this.#fleet.cordonNode.bind(this.#fleet), request, options);
+  }
+
+  removeNode(request: fleetWire.RemoveNodeRequest, options: CallOptions): Promise<fleetWire.RemoveNodeResponse> {
+    return this.#unary(this.#fleet.removeNode.bind(this.#fleet), request, options);
+  }
+
+  createToken(request: fleetWire.CreateTokenRequest, options: CallOptions): Promise<fleetWire.CreateTokenResponse> {
+    return this.#unary(this.#fleet.createToken.bind(this.#fleet), request, options);
+  }
+
+  listTokens(options: CallOptions): Promise<fleetWire.ListTokensResponse> {
+    return this.#unary(this.#fleet.listTokens.bind(this.#fleet), {}, options);
+  }
+
+  revokeToken(request: fleetWire.RevokeTokenRequest, options: CallOptions): Promise<fleetWire.RevokeTokenResponse> {
+    return this.#unary(this.#fleet.revokeToken.bind(this.#fleet), request, options);
+  }
+
   close(): void {
     this.#client.close();
+    this.#fleet.close();
     this.#release();
   }
 

@@ -1,13 +1,6 @@
 import { chmod, lstat, rm } from 'node:fs/promises';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
-import {
-  type handleServerStreamingCall,
-  type handleUnaryCall,
-  Server,
-  ServerCredentials,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-} from '@grpc/grpc-js';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { AbsolutePath } from '../../domain/kernel/paths.js';
 import type { Explainer } from '../../ports/driving/explainer.js';
@@ -17,7 +10,9 @@ import type { DrivingServer } from '../../ports/driving/server.js';
 import type { Logger } from '../../ports/logger.js';
 import { ensureFolder } from '../files/durable-file.js';
 import { type AdminServiceServer, AdminServiceService, type ApplyRequest } from '../generated/holdfast/admin/v1/admin.js';
-import { toStatus } from './grpc-errors.js';
+import { FleetServiceService } from '../generated/holdfast/admin/v1/fleet.js';
+import { type FleetParts, fleetHandlers } from './fleet-handlers.js';
+import { GrpcCalls, PEER_PREFIX } from './grpc-calls.js';
 import {
   applyToWire,
   changeToWire,
@@ -45,6 +40,8 @@ export interface GrpcAdminServerParts {
   readonly logger: Logger;
   /** The peer's uid of a connected socket's descriptor (SO_PEERCRED). */
   readonly peerUid: (descriptor: number) => number;
+  /** Of a control plane; undefined where there is no fleet. */
+  readonly fleet?: FleetParts | undefined;
 }
 
 /** The admin API on a unix socket. Only the daemon's own user and root are let in. */
@@ -88,7 +85,9 @@ export class GrpcAdminServer implements DrivingServer {
 
   async #serve(socket: AbsolutePath): Promise<void> {
     const grpc = new Server({ 'grpc.max_receive_message_length': MAX_REQUEST_BYTES });
-    grpc.addService(AdminServiceService, this.#handlers());
+    const calls = new GrpcCalls(this.#parts.logger);
+    grpc.addService(AdminServiceService, this.#handlers(calls));
+    if (this.#parts.fleet !== undefined) grpc.addService(FleetServiceService, fleetHandlers(calls, this.#parts.fleet));
     this.#grpc = grpc;
     const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
     const listener = createServer((connection) => {
@@ -124,6 +123,8 @@ export class GrpcAdminServer implements DrivingServer {
       connection.destroy();
       return false;
     }
+    // A unix socket has no address; what each call shows of its peer is whose it is.
+    Object.defineProperty(connection, 'remoteAddress', { value: `${PEER_PREFIX}${uid ?? 'unknown'}` });
     this.#sockets.add(connection);
     connection.on('close', () => this.#sockets.delete(connection));
     connection.on('error', () => {});
@@ -143,67 +144,37 @@ export class GrpcAdminServer implements DrivingServer {
     }
   }
 
-  #handlers(): AdminServiceServer {
+  #handlers(calls: GrpcCalls): AdminServiceServer {
     const { resources, operations, explainer } = this.#parts;
     return {
-      apply: this.#unary(async (request, signal) => applyToWire(await resources.apply(applyCall(request), { signal }))),
-      delete: this.#unary(async ({ refs, dryRun, ignoreNotFound, requestId }, signal) => {
+      apply: calls.unary(async (request, signal) => applyToWire(await resources.apply(applyCall(request), { signal }))),
+      delete: calls.unary(async ({ refs, dryRun, ignoreNotFound, requestId }, signal) => {
         const call = { refs: refs.map(refFromWire), dryRun, ignoreNotFound, requestId: requestId || undefined };
         const { revision, deleted } = await resources.delete(call, { signal });
         return { revision, deleted: [...deleted] };
       }),
-      get: this.#unary(async ({ selector }, signal) => {
+      get: calls.unary(async ({ selector }, signal) => {
         const { revision, objects } = await resources.get(selectorFromWire(selector), { signal });
         return { revision, objectsJson: objects.map((object) => JSON.stringify(object)) };
       }),
-      watch: this.#streaming(async function* ({ selector }, signal) {
+      watch: calls.streaming(async function* ({ selector }, signal) {
         for await (const change of resources.watch(selectorFromWire(selector), { signal })) yield changeToWire(change);
       }),
-      status: this.#unary(async () => statusToWire(operations.status())),
-      events: this.#streaming(async function* ({ follow }, signal) {
+      status: calls.unary(async () => statusToWire(operations.status())),
+      events: calls.streaming(async function* ({ follow }, signal) {
         for await (const event of operations.events(follow, { signal })) yield eventToWire(event);
       }),
-      top: this.#unary(async ({ namespace }) => {
+      top: calls.unary(async ({ namespace }) => {
         const { monotonicMs, listeners } = operations.traffic();
         const services = listeners.map(trafficToWire).filter((service) => namespace === '' || service.namespace === namespace);
         return { monotonicMs: BigInt(Math.round(monotonicMs)), services };
       }),
-      explain: this.#unary(async ({ namespace, service, port, from }, signal) =>
+      explain: calls.unary(async ({ namespace, service, port, from }, signal) =>
         explanationToWire(
           await explainer.explain({ namespace, service, port: port || undefined, from: from || undefined }, { signal }),
         ),
       ),
     };
-  }
-
-  #unary<Request, Response>(
-    handle: (request: Request, signal: AbortSignal) => Promise<Response>,
-  ): handleUnaryCall<Request, Response> {
-    return (call, callback) => {
-      const signal = signalOf(call);
-      handle(call.request, signal).then(
-        (response) => callback(null, response),
-        (error: unknown) => callback(this.#failed(error, signal)),
-      );
-    };
-  }
-
-  #streaming<Request, Response>(
-    handle: (request: Request, signal: AbortSignal) => AsyncIterable<Response>,
-  ): handleServerStreamingCall<Request, Response> {
-    return (call) => {
-      const signal = signalOf(call);
-      pump(call, handle(call.request, signal), signal).then(
-        () => call.end(),
-        (error: unknown) => call.emit('error', this.#failed(error, signal)),
-      );
-    };
-  }
-
-  /** Whoever went away needs no answer, and is no failure. */
-  #failed(error: unknown, { aborted }: AbortSignal) {
-    if (!aborted && !(error instanceof AgentError)) this.#parts.logger.error('an admin call failed', { error });
-    return toStatus(error);
   }
 }
 
@@ -216,37 +187,6 @@ async function ownFolder(folder: AbsolutePath): Promise<void> {
     throw new AgentError('admin.not_served', { problem: `${folder} belongs to another user (uid ${entry.uid})` });
   }
   await chmod(folder, 0o700);
-}
-
-/** Writes at the reader's pace: what a reader does not take is not produced. */
-async function pump<Response>(
-  call: ServerWritableStream<unknown, Response>,
-  messages: AsyncIterable<Response>,
-  signal: AbortSignal,
-): Promise<void> {
-  for await (const message of messages) {
-    if (signal.aborted) return;
-    if (!call.write(message)) await drained(call, signal);
-  }
-}
-
-/** Or given up by its reader. */
-async function drained(call: ServerWritableStream<unknown, unknown>, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const go = () => resolve();
-  call.once('drain', go);
-  signal.addEventListener('abort', go, { once: true });
-  await promise;
-  call.off('drain', go);
-  signal.removeEventListener('abort', go);
-}
-
-function signalOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): AbortSignal {
-  const controller = new AbortController();
-  call.once('cancelled', () => controller.abort());
-  if (call.cancelled) controller.abort();
-  return controller.signal;
 }
 
 /** @throws AgentError `resource.invalid` for a document that is not JSON */

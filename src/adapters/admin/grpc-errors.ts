@@ -43,6 +43,8 @@ export function fromServiceError(error: ServiceError, target: string): AgentErro
       return failure('admin.unreachable', `the daemon at ${target} did not answer in time`);
     case status.RESOURCE_EXHAUSTED:
       return failure('admin.too_large', error.details);
+    case status.UNIMPLEMENTED:
+      return failure('admin.not_offered', `the daemon at ${target} does not offer this`);
     default:
       return failure('admin.failed', error.details);
   }

@@ -84,8 +84,8 @@ function buildProgram(context: CliContext, version: string, local: LocalVerbs, d
     .configureHelp({ optionDescription, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput({ writeOut: console.out, writeErr: console.err });
-  for (const add of [addDev, addManifestVerbs, addReadingVerbs, addExplain, addDelete, addOperations, addRestore])
-    add(program, { context, local, done });
+  const adders = [addDev, addManifestVerbs, addReadingVerbs, addExplain, addDelete, addOperations, addRestore];
+  for (const add of [...adders, addInstructionVerbs, addNodeVerbs, addTokenVerbs]) add(program, { context, local, done });
   program
     .command('version')
     .description('print the version')
@@ -185,14 +185,63 @@ function addExplain(program: Command, { context, done }: Wiring): void {
 }
 
 function addDelete(program: Command, { context, done }: Wiring): void {
-  client(program.command('delete [kind] [names...]').description('delete resources by name or by manifest, all or nothing'))
+  client(
+    program.command('delete [kind] [names...]').description('delete resources by name or by manifest, all or nothing; or nodes'),
+  )
     .addOption(namespaceOption())
     .option('-f, --filename <path>', 'delete what the manifest names; may be repeated', collect, [])
     .option('--dry-run', 'say what would be deleted', false)
     .option('--ignore-not-found', 'what is absent already is no error', false)
-    .action(async (kind, names, options) =>
-      done(await (await import('./delete.js')).remove(context, given(kind, ...names), options)),
+    .option('-y, --yes', 'do not ask before a node is removed', false)
+    .action(async (kind, names, options) => {
+      const args = given(kind, ...names);
+      const { nodesToRemove, removeNodes } = await import('./nodes.js');
+      const nodes = nodesToRemove(args);
+      if (nodes !== undefined) done(await removeNodes(context, nodes, options));
+      else done(await (await import('./delete.js')).remove(context, args, options));
+    });
+}
+
+function addInstructionVerbs(program: Command, { context, done }: Wiring): void {
+  client(program.command('send <node> <type>').description('tell a node to do something'))
+    .option('--json <text>', 'what the instruction says, a JSON object; - for standard input')
+    .option('--wait', 'wait for the result and print it; exit code 1 when it is an error', false)
+    .option('--expires <duration>', 'it is not started later than this (default: 1h)')
+    .option('--tag <tag>', 'its name; the same again is the same instruction (default: a new one)')
+    .action(async (node, type, options) => done(await (await import('./instructions.js')).send(context, node, type, options)));
+  client(program.command('results [node] [tag]').description('instructions and what came of them, for 24 hours'))
+    .option('-w, --watch', 'go on with every change; of one, wait until it has ended', false)
+    .action(async (node, tag, options) => done(await (await import('./instructions.js')).results(context, node, tag, options)));
+  client(program.command('cancel <node> <tag>').description('do not send an instruction, or ask the node to stop it')).action(
+    async (node, tag, options) => done(await (await import('./instructions.js')).cancel(context, node, tag, options)),
+  );
+}
+
+function addNodeVerbs(program: Command, { context, done }: Wiring): void {
+  client(program.command('nodes').description('the nodes of the fleet')).action(async (options) =>
+    done(await (await import('./nodes.js')).nodes(context, options)),
+  );
+  const cordoning = (verb: string, cordoned: boolean, description: string) =>
+    client(program.command(`${verb} <node>`).description(description)).action(async (node, options) =>
+      done(await (await import('./nodes.js')).cordon(context, node, cordoned, options)),
     );
+  cordoning('cordon', true, 'hold instructions back from a node');
+  cordoning('uncordon', false, 'let a node have its instructions again');
+}
+
+function addTokenVerbs(program: Command, { context, done }: Wiring): void {
+  const token = program.command('token').description('enrolment tokens: create, list, revoke');
+  client(token.command('create').description('make a token that one machine can register with'))
+    .option('--ttl <duration>', 'how long it can be used', '1h')
+    .option('--replace <node>', 'the machine takes the place of this node')
+    .option('--account <name>', 'of the node (default: that of the control plane)')
+    .action(async (options) => done(await (await import('./token.js')).createToken(context, options)));
+  client(token.command('list').description('tokens and who used them')).action(async (options) =>
+    done(await (await import('./token.js')).listTokens(context, options)),
+  );
+  client(token.command('revoke <id>').description('make a token useless')).action(async (id, options) =>
+    done(await (await import('./token.js')).revokeToken(context, id, options)),
+  );
 }
 
 function addOperations(program: Command, { context, done }: Wiring): void {

@@ -12,6 +12,11 @@ export class DueQueue<Key> {
     else this.#push({ key, due });
   }
 
+  /** As `set`, unless an earlier time has been said. */
+  setEarlier(key: Key, due: number): void {
+    if (due < (this.#dueOf.get(key) ?? Number.POSITIVE_INFINITY)) this.set(key, due);
+  }
+
   delete(key: Key): void {
     this.#dueOf.delete(key);
   }

@@ -19,7 +19,34 @@ interface CodeFacts {
 
 /** Every failure that leaves a port or a use case, as `capability.reason`. What follows from a code hangs on the code alone. */
 export const errorCodes = {
+  'admin.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the daemon' },
+  'admin.not_offered': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'ask the daemon of a control plane, `holdfast server`, of this version: nodes and instructions are there',
+  },
+  'admin.not_served': {
+    kind: 'internal',
+    retry: false,
+    remedy: 'give the data directory to the user that runs the daemon, and let nothing else stand in its `admin` folder',
+  },
+  'admin.too_large': { kind: 'exhausted', retry: false, remedy: 'split the manifests: one call takes 64 MiB' },
+  'admin.unreachable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'start `holdfast dev`, or name its data directory with --data-dir',
+  },
   'agent.already_started': { kind: 'conflict', retry: false, remedy: 'start an agent once' },
+  'agent.data_dir_locked': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'stop the daemon that uses this data directory, or name another with --data-dir',
+  },
+  'agent.data_dir_unusable': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'name a folder that this user may make and write in with --data-dir or HOLDFAST_DATA_DIR',
+  },
   'agent.duplicate_subsystem': { kind: 'conflict', retry: false, remedy: 'register each subsystem once' },
   'agent.incomplete': { kind: 'invalid', retry: false, remedy: 'make the agent from all parts that it needs' },
   'agent.invalid_subsystem': { kind: 'invalid', retry: false, remedy: 'register a subsystem that has a name' },
@@ -32,28 +59,6 @@ export const errorCodes = {
   'agent.start_failed': { kind: 'internal', retry: false, remedy: 'mend the cause that is named and start again' },
   'agent.stopped': { kind: 'unavailable', retry: false, remedy: 'start another agent' },
   'agent.timed_out': { kind: 'unavailable', retry: true, remedy: 'look in the log for what it was waiting for' },
-  'agent.data_dir_locked': {
-    kind: 'conflict',
-    retry: false,
-    remedy: 'stop the daemon that uses this data directory, or name another with --data-dir',
-  },
-  'agent.data_dir_unusable': {
-    kind: 'invalid',
-    retry: false,
-    remedy: 'name a folder that this user may make and write in with --data-dir or HOLDFAST_DATA_DIR',
-  },
-  'admin.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the daemon' },
-  'admin.not_served': {
-    kind: 'internal',
-    retry: false,
-    remedy: 'give the data directory to the user that runs the daemon, and let nothing else stand in its `admin` folder',
-  },
-  'admin.too_large': { kind: 'exhausted', retry: false, remedy: 'split the manifests: one call takes 64 MiB' },
-  'admin.unreachable': {
-    kind: 'unavailable',
-    retry: true,
-    remedy: 'start `holdfast dev`, or name its data directory with --data-dir',
-  },
   'audit.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
   'audit.unreadable': { kind: 'invalid', retry: false, remedy: 'run it as the user that the daemon runs as' },
   'certificate.csr_invalid': {
@@ -62,6 +67,7 @@ export const errorCodes = {
     remedy: 'send a PKCS#10 request in DER, signed with its own key: RSA of 2048 to 4096 bits, P-256, P-384 or Ed25519',
   },
   'certificate.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the control plane' },
+  'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
   'certificate.token_refused': {
     kind: 'denied',
     retry: false,
@@ -69,13 +75,32 @@ export const errorCodes = {
   },
   'certificate.too_many': { kind: 'exhausted', retry: true, remedy: 'wait a minute and try again' },
   'certificate.unknown_account': { kind: 'not_found', retry: false, remedy: 'name the account that the token was made for' },
-  'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
   'config.invalid': { kind: 'invalid', retry: false, remedy: 'mend the configuration at the place that is named' },
   'dataplane.addon_missing': { kind: 'internal', retry: false, remedy: 'run `npm run build`' },
   'dataplane.routes_not_set': {
     kind: 'denied',
     retry: true,
     remedy: 'run the agent as root or with CAP_NET_ADMIN; `ip route show table local proto 202` shows what is there',
+  },
+  'dispatch.duplicate_tag': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'leave the tag out, or name one that no other instruction of this node has',
+  },
+  'dispatch.invalid': { kind: 'invalid', retry: false, remedy: 'mend the instruction at the place that is named' },
+  'dispatch.not_found': {
+    kind: 'not_found',
+    retry: false,
+    remedy: 'list what there is with `holdfast results`; finished ones are kept for 24 hours',
+  },
+  'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
+  'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
+  'fleet.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
+  'fleet.unknown_token': { kind: 'not_found', retry: false, remedy: 'list the tokens with `holdfast token list`' },
+  'identity.invalid_name': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'use a DNS-1123 label: 1 to 63 characters of a-z, 0-9 and -, not at either end',
   },
   'identity.malformed': {
     kind: 'invalid',
@@ -92,11 +117,6 @@ export const errorCodes = {
     retry: false,
     remedy: 'make it a regular file that the daemon may read; remove it only if this node may become a new one',
   },
-  'identity.invalid_name': {
-    kind: 'invalid',
-    retry: false,
-    remedy: 'use a DNS-1123 label: 1 to 63 characters of a-z, 0-9 and -, not at either end',
-  },
   'instruction.interrupted': {
     kind: 'internal',
     retry: false,
@@ -110,6 +130,7 @@ export const errorCodes = {
     remedy: 'check the address, the name service and the firewall on the way to the control plane',
   },
   'log.changed': { kind: 'conflict', retry: false, remedy: 'take a snapshot: this is another log than the cursor names' },
+  'log.closed': { kind: 'unavailable', retry: true, remedy: 'try again when the log is open' },
   'log.compacted': { kind: 'conflict', retry: false, remedy: 'take a snapshot and watch from its cursor' },
   'log.corrupt': {
     kind: 'internal',
@@ -123,7 +144,6 @@ export const errorCodes = {
   },
   'log.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
-  'log.closed': { kind: 'unavailable', retry: true, remedy: 'try again when the log is open' },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },
   'metrics.not_served': {
     kind: 'unavailable',
@@ -137,6 +157,17 @@ export const errorCodes = {
   'resource.conflict': { kind: 'conflict', retry: true, remedy: 'look at what changed meanwhile and try again' },
   'resource.invalid': { kind: 'invalid', retry: false, remedy: 'mend the manifest at the places that are named' },
   'resource.not_found': { kind: 'not_found', retry: false, remedy: 'list what there is with `holdfast get`' },
+  'store.corrupt': {
+    kind: 'internal',
+    retry: false,
+    remedy:
+      'stop the server and put back a copy of `control.db` that you keep elsewhere; without one move it away, and every node has to register again',
+  },
+  'store.newer_schema': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'run the newer version that wrote this file, or another data directory',
+  },
   'store.outcome_unknown': {
     kind: 'unavailable',
     retry: true,
@@ -149,8 +180,8 @@ export const errorCodes = {
     remedy: 'mend the disk or the store of the control plane, then try again',
   },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
-  'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
+  'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
 } as const satisfies Record<string, CodeFacts>;
 
 export type ErrorCode = keyof typeof errorCodes;

@@ -1,0 +1,128 @@
+import { AgentError } from '../../domain/kernel/errors.js';
+import type { Aid } from '../../domain/link/model.js';
+import type { AuditLog } from '../../ports/audit/audit-log.js';
+import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
+import type { Tokens } from '../../ports/driving/tokens.js';
+import type { Logger } from '../../ports/logger.js';
+import type { FleetServiceServer } from '../generated/holdfast/admin/v1/fleet.js';
+import { Audited } from './audited.js';
+import {
+  aidFromWire,
+  instructionToWire,
+  nidFromWire,
+  nodeToWire,
+  sendFromWire,
+  tagFromWire,
+  tokenToWire,
+} from './fleet-mapping.js';
+import type { GrpcCalls } from './grpc-calls.js';
+
+export interface FleetParts {
+  readonly instructions: Instructions;
+  readonly nodes: FleetNodes;
+  readonly tokens: Tokens;
+  /** Every call that changes something is in it. */
+  readonly audit: AuditLog;
+  readonly logger: Logger;
+  /** Of the nodes that are enrolled without naming one. */
+  readonly account: Aid;
+}
+
+type Handlers<Name extends keyof FleetServiceServer> = Pick<FleetServiceServer, Name>;
+
+export function fleetHandlers(calls: GrpcCalls, parts: FleetParts): FleetServiceServer {
+  const audited = new Audited(parts.audit, parts.logger);
+  return {
+    ...readingHandlers(calls, parts),
+    ...instructionHandlers(calls, parts, audited),
+    ...nodeHandlers(calls, parts, audited),
+    ...tokenHandlers(calls, parts, audited),
+  };
+}
+
+function readingHandlers(
+  calls: GrpcCalls,
+  { instructions, nodes, tokens }: FleetParts,
+): Handlers<'listInstructions' | 'getInstruction' | 'watchInstructions' | 'listNodes' | 'listTokens'> {
+  const filterOf = (node: string, tag: string) => ({
+    nid: node === '' ? undefined : nidFromWire(node),
+    tag: tag === '' ? undefined : tagFromWire(tag),
+  });
+  return {
+    listInstructions: calls.unary(async ({ node }, signal) => {
+      const found = await instructions.list(filterOf(node, ''), { signal });
+      return { instructions: found.map(instructionToWire) };
+    }),
+    getInstruction: calls.unary(async ({ node, tag }, signal) => {
+      const { status, reply } = await instructions.get(nidFromWire(node), tagFromWire(tag), { signal });
+      return { instruction: instructionToWire(status), replyJsonB64: reply?.jsonB64 ?? '' };
+    }),
+    watchInstructions: calls.streaming(async function* ({ node, tag }, signal) {
+      for await (const status of instructions.watch(filterOf(node, tag), { signal })) {
+        yield { instruction: instructionToWire(status) };
+      }
+    }),
+    listNodes: calls.unary(async (_, signal) => ({ nodes: (await nodes.list({ signal })).map(nodeToWire) })),
+    listTokens: calls.unary(async (_, signal) => ({ tokens: (await tokens.list({ signal })).map(tokenToWire) })),
+  };
+}
+
+function instructionHandlers(
+  calls: GrpcCalls,
+  { instructions }: FleetParts,
+  audited: Audited,
+): Handlers<'send' | 'cancelInstruction'> {
+  return {
+    send: calls.unary(async (request, signal, who) => {
+      const call = sendFromWire(request, who);
+      const record = { who, type: `admin.send ${call.type}`, tag: call.tag ?? call.nid, payload: call.json };
+      const status = await audited.run(record, { signal }, () => instructions.send(call, { signal }));
+      return { instruction: instructionToWire(status) };
+    }),
+    cancelInstruction: calls.unary(async (request, signal, who) => {
+      const [node, tag] = [nidFromWire(request.node), tagFromWire(request.tag)];
+      const record = { who, type: 'admin.cancel', tag, payload: node };
+      const status = await audited.run(record, { signal }, () => instructions.cancel(node, tag, { signal }));
+      return { instruction: instructionToWire(status) };
+    }),
+  };
+}
+
+function nodeHandlers(calls: GrpcCalls, { nodes }: FleetParts, audited: Audited): Handlers<'cordonNode' | 'removeNode'> {
+  return {
+    cordonNode: calls.unary(async ({ node, cordoned }, signal, who) => {
+      const nid = nidFromWire(node);
+      const record = { who, type: cordoned ? 'admin.cordon' : 'admin.uncordon', tag: nid, payload: '' };
+      await audited.run(record, { signal }, () => nodes.cordon(nid, cordoned, { signal }));
+      return {};
+    }),
+    removeNode: calls.unary(async ({ node }, signal, who) => {
+      const nid = nidFromWire(node);
+      const record = { who, type: 'admin.remove_node', tag: nid, payload: '' };
+      await audited.run(record, { signal }, () => nodes.remove(nid, { signal }));
+      return {};
+    }),
+  };
+}
+
+function tokenHandlers(
+  calls: GrpcCalls,
+  { tokens, account: usual }: FleetParts,
+  audited: Audited,
+): Handlers<'createToken' | 'revokeToken'> {
+  return {
+    createToken: calls.unary(async ({ account, ttlMs, replace }, signal, who) => {
+      const aid = account === '' ? usual : aidFromWire(account);
+      const call = { aid, ttlMs: Number(ttlMs), replace: replace === '' ? undefined : nidFromWire(replace) };
+      const record = { who, type: 'admin.create_token', tag: replace === '' ? aid : replace, payload: '' };
+      const { token, facts } = await audited.run(record, { signal }, () => tokens.create(call, { signal }));
+      return { token, facts: tokenToWire(facts) };
+    }),
+    revokeToken: calls.unary(async ({ id }, signal, who) => {
+      const record = { who, type: 'admin.revoke_token', tag: id, payload: '' };
+      const wasThere = await audited.run(record, { signal }, () => tokens.revoke(id, { signal }));
+      if (!wasThere) throw new AgentError('fleet.unknown_token', { problem: `there is no token ${id}` });
+      return {};
+    }),
+  };
+}

@@ -1,0 +1,79 @@
+import type { Node } from '../generated/holdfast/admin/v1/fleet.js';
+import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
+import { age, paint, structured, table } from './output.js';
+
+export interface RemoveNodeOptions extends GlobalOptions {
+  readonly yes: boolean;
+  /** Of `delete` for resources: nobody must lose a node to a flag that he took for granted. */
+  readonly dryRun: boolean;
+  readonly filename: readonly string[];
+}
+
+export async function nodes(context: CliContext, options: GlobalOptions): Promise<ExitCode> {
+  const { console } = context;
+  const { nodes: all } = await withClient(context, options, (client) => client.listNodes(context));
+  if (options.output !== 'table') console.out(structured(options.output, { nodes: all.map(shownOf) }));
+  else if (all.length === 0) console.err('no node has registered; `holdfast token create` makes a token for one\n');
+  else console.out(table(['NODE', 'STATE', 'STATUS', 'SEEN', 'VERSION', 'OS', 'ADDRESS', 'UNANSWERED'], all.map(rowOf)));
+  for (const { node, problem } of all) {
+    if (problem !== '') console.err(`${paint(console, 'yellow', 'warning')}: ${node}: ${problem}\n`);
+  }
+  return exitCodes.done;
+}
+
+export async function cordon(context: CliContext, node: string, cordoned: boolean, options: GlobalOptions): Promise<ExitCode> {
+  await withClient(context, options, (client) => client.cordonNode({ node, cordoned }, context));
+  const { console } = context;
+  if (options.output !== 'table') console.out(structured(options.output, { node, cordoned }));
+  else console.out(`node/${node} ${cordoned ? 'cordoned' : 'uncordoned'}\n`);
+  return exitCodes.done;
+}
+
+/** The nodes that `delete node a b`, `delete node/a` or `delete nodes a` names; undefined when it is not about nodes. @throws UsageError */
+export function nodesToRemove(args: readonly string[]): readonly string[] | undefined {
+  const [first = '', ...rest] = args;
+  const isKind = (text: string) => text.toLowerCase() === 'node' || text.toLowerCase() === 'nodes';
+  const [kind = '', named] = first.split('/', 2);
+  if (!isKind(kind)) return undefined;
+  const names =
+    named === undefined ? rest : args.map((arg) => arg.split('/', 2)).map(([of = '', name]) => (isKind(of) ? name : ''));
+  if (names.length > 0 && names.every((name) => name !== undefined && name !== '')) return names.flatMap((name) => name ?? []);
+  throw new UsageError('expected which nodes to remove: delete node NAME');
+}
+
+/** One after the other; asks first, as a node that is removed can only register again. */
+export async function removeNodes(context: CliContext, names: readonly string[], options: RemoveNodeOptions): Promise<ExitCode> {
+  if (options.dryRun || options.filename.length > 0) throw new UsageError('--dry-run and -f are for resources, not for nodes');
+  if (!options.yes && !(await isConfirmed(context, names))) {
+    context.console.err('nothing was changed\n');
+    return exitCodes.failed;
+  }
+  await withClient(context, options, async (client) => {
+    for (const node of names) {
+      await client.removeNode({ node }, context);
+      if (options.output === 'table') context.console.out(`node/${node} removed, its certificates are revoked\n`);
+    }
+  });
+  if (options.output !== 'table') context.console.out(structured(options.output, { removed: names }));
+  return exitCodes.done;
+}
+
+/** @throws UsageError when there is nobody to ask */
+async function isConfirmed({ console, stdin }: CliContext, names: readonly string[]): Promise<boolean> {
+  if (!console.interactive) throw new UsageError('removing a node needs --yes where nobody can be asked');
+  console.err(`remove ${names.join(', ')}? Certificates are revoked and what waits for it is cancelled. [y/N] `);
+  for await (const chunk of stdin) return /^y(es)?$/i.test(Buffer.from(chunk).toString().split('\n', 1)[0]?.trim() ?? '');
+  return false;
+}
+
+function rowOf(node: Node): readonly string[] {
+  const { lastSeenMs, cordoned, unanswered, status, version, os, address } = node;
+  const seen = lastSeenMs === 0n ? 'never' : `${age(Date.now() - Number(lastSeenMs))} ago`;
+  const state = cordoned ? `${node.state},cordoned` : node.state;
+  return [node.node, state, status || '-', seen, version || '-', os, address || '-', String(unanswered)];
+}
+
+function shownOf({ registeredAtMs, lastSeenMs, ...node }: Node) {
+  const time = (ms: bigint) => (ms === 0n ? undefined : new Date(Number(ms)).toISOString());
+  return { ...node, registeredAt: time(registeredAtMs), lastSeen: time(lastSeenMs) };
+}

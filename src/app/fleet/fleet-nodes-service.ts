@@ -1,0 +1,90 @@
+import { instructionKey, type KeptRow } from '../../domain/dispatch/model.js';
+import { settled } from '../../domain/dispatch/plan.js';
+import type { Nid } from '../../domain/link/model.js';
+import { presenceKey } from '../../domain/link/presence.js';
+import { streamPrefix } from '../../domain/link/stream-record.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { Clock } from '../../ports/clock.js';
+import type { FleetNode, FleetNodes } from '../../ports/driving/fleet.js';
+import type { RegisteredNode, Registrations } from '../../ports/driving/registrations.js';
+import type { ControlStore, Write } from '../../ports/store/control-store.js';
+import { unknownNode } from '../dispatch/dispatch-service.js';
+import type { InstructionBook } from '../dispatch/instruction-book.js';
+import { writesOf } from '../dispatch/node-deliveries.js';
+import type { NodeSessions } from '../link/node-sessions.js';
+import type { PresenceBoard } from '../link/presence-board.js';
+import type { Cordons } from './cordons.js';
+
+export interface FleetNodesParts {
+  readonly store: ControlStore;
+  readonly registrations: Registrations;
+  readonly presence: PresenceBoard;
+  readonly sessions: Pick<NodeSessions, 'get'>;
+  readonly cordons: Cordons;
+  readonly book: InstructionBook;
+  readonly clock: Clock;
+}
+
+/** The nodes of the fleet: who has registered, who is there, who is held back. */
+export class FleetNodesService implements FleetNodes {
+  readonly #parts: FleetNodesParts;
+
+  constructor(parts: FleetNodesParts) {
+    this.#parts = parts;
+  }
+
+  async list(options: CallOptions): Promise<readonly FleetNode[]> {
+    const { registrations, book, cordons } = this.#parts;
+    await Promise.all([book.reached(0n, options), cordons.ready(options)]);
+    return (await registrations.list(options)).map((node) => this.#describe(node));
+  }
+
+  async cordon(nid: Nid, cordoned: boolean, options: CallOptions): Promise<void> {
+    const { registrations, cordons } = this.#parts;
+    await cordons.ready(options);
+    if ((await registrations.get(nid, options)) === undefined) throw unknownNode(nid);
+    await cordons.set(nid, cordoned, options);
+  }
+
+  /** Revoked first: what follows cannot be undone by a node that comes back meanwhile. */
+  async remove(nid: Nid, options: CallOptions): Promise<void> {
+    const { registrations, sessions, cordons, presence, store, book } = this.#parts;
+    const removed = await registrations.remove(nid, options);
+    sessions.get(nid)?.end({ status: 'revoked', message: 'the node was removed' });
+    await book.reached(0n, options);
+    for (const kept of book.open(nid)) await this.#settle(kept, options);
+    await cordons.set(nid, false, options);
+    const streams = await store.list(`${streamPrefix}${nid}/`, options);
+    const writes: Write[] = [...streams.map(({ key }) => key), presenceKey(nid)].map((key) => ({ key, value: null }));
+    await store.commit([], writes, options);
+    const wasThere = presence.get(nid) !== undefined || streams.length > 0;
+    presence.forget(nid);
+    if (!removed && !wasThere) throw unknownNode(nid);
+  }
+
+  #describe(node: RegisteredNode): FleetNode {
+    const { presence, cordons, book } = this.#parts;
+    const seen = presence.get(node.nid);
+    return {
+      ...node,
+      state: seen?.state ?? 'offline',
+      lastSeen: seen?.lastSeen,
+      status: seen?.status ?? '',
+      version: seen?.version ?? '',
+      address: seen?.address ?? '',
+      server: seen?.server ?? '',
+      cordoned: cordons.has(node.nid),
+      unanswered: book.openCount(node.nid),
+      problem: seen?.problem ?? '',
+    };
+  }
+
+  /** One that has changed meanwhile has ended, or ends by its time. */
+  async #settle(kept: KeptRow, options: CallOptions): Promise<void> {
+    const { store, clock } = this.#parts;
+    const state = kept.row.state === 'delivered' ? 'unknown' : 'cancelled';
+    const row = settled({ kept, state, reason: 'the node was removed' }, clock.now());
+    const key = instructionKey(kept.row.nid, kept.row.tag);
+    await store.commit([{ key, version: kept.version }], writesOf(kept, row), options);
+  }
+}

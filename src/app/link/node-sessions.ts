@@ -1,0 +1,307 @@
+import { AgentError } from '../../domain/kernel/errors.js';
+import {
+  addChange,
+  CLONE_MS,
+  DUPLICATE_RETRY_MS,
+  holdMs,
+  isContested,
+  judgeArrival,
+  judgeClone,
+  recentChanges,
+  type StreamChanges,
+} from '../../domain/link/fence.js';
+import { type Capabilities, HEARTBEAT_TYPE, type LinkMessage, type Nid, type ServerFacts } from '../../domain/link/model.js';
+import { decodeStream, type StreamRecord, streamPrefix } from '../../domain/link/stream-record.js';
+import type { Clock } from '../../ports/clock.js';
+import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode, StreamEnd } from '../../ports/driving/node-streams.js';
+import type { Logger } from '../../ports/logger.js';
+import type { ControlStore, StoreChange } from '../../ports/store/control-store.js';
+import { PrefixView } from '../store/prefix-view.js';
+import { beatAnswer, readBeat } from './beats.js';
+import type { NodeSession, NodeUser } from './node-session.js';
+import { OpenSession } from './open-session.js';
+import type { PresenceBoard } from './presence-board.js';
+import { StreamEpochs } from './stream-epochs.js';
+
+/** Agents come back at 100 a second after a restart, and never all within less than this (engine.md I3). */
+const LEAST_SPREAD_MS = 10_000;
+const COME_BACK_PER_SECOND = 100;
+/** An agent gives a move to another connection so long. */
+const DRAIN_MS = 20_000;
+/** Another machine that was turned away tries again by then. */
+const TROUBLE_MS = 2 * DUPLICATE_RETRY_MS;
+
+export interface NodeSessionsParts {
+  readonly store: ControlStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly presence: PresenceBoard;
+  /** Id of the fleet. */
+  readonly fleet: string;
+  /** Id of this replica. */
+  readonly server: string;
+  readonly capabilities: Capabilities;
+  /** Unanswered instructions that a node may have. */
+  readonly window: number;
+  /** Asked in this order whose a message is. */
+  readonly users: readonly NodeUser[];
+  readonly newId: () => string;
+}
+
+/** What is counted, since the start. */
+export interface SessionCounters {
+  /** Messages that were nobody's: replies to what nobody asked, above all of older agents. */
+  readonly unclaimed: number;
+  readonly superseded: number;
+  readonly duplicates: number;
+}
+
+/** The streams of all nodes at this server: which one is current, and who may speak on it. */
+export class NodeSessions implements NodeStreams {
+  readonly #parts: NodeSessionsParts;
+  readonly #epochs: StreamEpochs;
+  readonly #view: PrefixView;
+  readonly #current = new Map<Nid, OpenSession>();
+  /** Streams of one node are judged one after the other. */
+  readonly #turns = new Map<Nid, Promise<unknown>>();
+  readonly #changes = new Map<Nid, StreamChanges>();
+  /** Until when two machines are said to have one node's certificate. */
+  readonly #troubleUntil = new Map<Nid, number>();
+  readonly #stop = new AbortController();
+  #counters: SessionCounters = { unclaimed: 0, superseded: 0, duplicates: 0 };
+
+  constructor(parts: NodeSessionsParts) {
+    this.#parts = parts;
+    this.#epochs = new StreamEpochs(parts.store);
+    const changed = (changes: readonly StoreChange[]) => this.#epochsChanged(changes);
+    this.#view = new PrefixView({ ...parts, prefix: streamPrefix, changed });
+  }
+
+  start(): void {
+    this.#view.start();
+  }
+
+  /** Every stream is ended as planned: its agent comes back within the spread. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    const spread = this.#spreadMs();
+    for (const [index, session] of [...this.#current.values()].entries()) {
+      const retryMs = Math.round((spread * (index + 1)) / this.#current.size);
+      session.end({ status: 'stopping', message: 'the server stops', retryMs });
+    }
+    await this.#view.stop();
+  }
+
+  get counters(): SessionCounters {
+    return this.#counters;
+  }
+
+  /** Undefined when its stream is not at this server. */
+  get(nid: Nid): NodeSession | undefined {
+    return this.#current.get(nid);
+  }
+
+  /** Ends the streams of nodes that `concerns` names, as when their certificates are revoked. */
+  endWhere(concerns: (node: PeerNode) => boolean, reason: StreamEnd): void {
+    for (const session of this.#current.values()) {
+      if (concerns(session.node)) session.end(reason);
+    }
+  }
+
+  get size(): number {
+    return this.#current.size;
+  }
+
+  headers(): Omit<ServerFacts, 'epoch'> {
+    const { fleet, server, capabilities, window } = this.#parts;
+    return { fleet, server, capabilities, spreadMs: this.#spreadMs(), window };
+  }
+
+  open(stream: NodeStream): Promise<{ readonly facts: ServerFacts; readonly handler: NodeStreamHandler }> {
+    const { nid } = stream.node.identity;
+    const before = this.#turns.get(nid) ?? Promise.resolve();
+    const mine = before.then(
+      () => this.#open(stream),
+      () => this.#open(stream),
+    );
+    this.#turns.set(nid, mine);
+    const done = () => {
+      if (this.#turns.get(nid) === mine) this.#turns.delete(nid);
+    };
+    mine.then(done, done);
+    return mine;
+  }
+
+  async #open(stream: NodeStream): Promise<{ readonly facts: ServerFacts; readonly handler: NodeStreamHandler }> {
+    const { signal } = this.#stop;
+    if (signal.aborted) throw new AgentError('store.unavailable', { problem: 'the server stops' });
+    await this.#fence(stream);
+    const { nid, registration } = stream.node.identity;
+    const { clock, server, newId } = this.#parts;
+    const claim = { server, stream: newId(), at: clock.now(), address: stream.node.address, agent: stream.agent };
+    const { record, fence, memoryGone } = await this.#epochs.raise(nid, registration, claim, { signal });
+    const session = new OpenSession({ stream, record, fence, memoryGone, holdMs: () => this.#holdMs(nid) });
+    const handler = {
+      received: (message: LinkMessage) => this.#received(session, message),
+      closed: () => this.#closed(session),
+    };
+    this.#replace(session);
+    return { facts: { ...this.headers(), epoch: record.epoch }, handler };
+  }
+
+  /** Resolves when the stream may become the current one. @throws AgentError `link.refused` */
+  async #fence(stream: NodeStream): Promise<void> {
+    const newcomer = { agent: stream.agent, address: stream.node.address };
+    const { nid, registration } = stream.node.identity;
+    const present = this.#current.get(nid);
+    // Whoever has registered anew has shown a token for it.
+    if (present?.identity.registration !== registration) return;
+    const arrival = judgeArrival(present.party, newcomer);
+    if (arrival === 'is_old')
+      throw refuse(stream, { status: 'superseded', message: 'SUPERSEDED: this process has a newer stream' });
+    if (arrival === 'takes_over' || !(await this.#goesOnBeating(present))) return;
+    const kept = await this.#epochs.read(nid, registration, this.#stop);
+    if (judgeClone(kept?.hardware, present.party, newcomer) === 'newcomer') this.#duplicate(present, newcomer.address);
+    else {
+      this.#tellDuplicate(nid, newcomer.address, present.party.address);
+      throw refuse(stream, { status: 'duplicate', message: duplicateOf(present), retryMs: DUPLICATE_RETRY_MS });
+    }
+  }
+
+  /** Whether it says anything within the 7 s; one that ends is none. */
+  async #goesOnBeating(present: OpenSession): Promise<boolean> {
+    const timer = new AbortController();
+    const overdue = this.#parts.clock.sleep(CLONE_MS, { signal: AbortSignal.any([timer.signal, this.#stop.signal]) });
+    const silent = overdue.then(
+      () => false,
+      () => false,
+    );
+    try {
+      return await Promise.race([silent, present.nextSign()]);
+    } finally {
+      timer.abort();
+    }
+  }
+
+  #duplicate(present: OpenSession, other: string): void {
+    this.#tellDuplicate(present.identity.nid, present.party.address, other);
+    const message = `DUPLICATE_NODE: another machine at ${other} has this node's certificate and its registered hardware`;
+    present.end({ status: 'duplicate', message, retryMs: DUPLICATE_RETRY_MS });
+  }
+
+  #tellDuplicate(nid: Nid, turnedAway: string, stays: string): void {
+    this.#counters = { ...this.#counters, duplicates: this.#counters.duplicates + 1 };
+    this.#parts.logger.error('two machines have the certificate of one node', { nid, turnedAway, stays });
+    this.#parts.presence.problem(nid, `DUPLICATE_NODE: ${turnedAway} was turned away, ${stays} stays`);
+    this.#troubleUntil.set(nid, this.#parts.clock.monotonic() + TROUBLE_MS);
+  }
+
+  #replace(session: OpenSession): void {
+    const { nid } = session.identity;
+    const former = this.#current.get(nid);
+    if (former !== undefined) {
+      this.#noteChange(former, session);
+      if (isMove(former, session)) void this.#drain(former, session.epoch);
+      else this.#supersede(former, session.epoch);
+    }
+    this.#current.set(nid, session);
+    this.#parts.presence.opened(session);
+    for (const user of this.#parts.users) user.opened(session);
+  }
+
+  /** Older agents alone: of those that say who they are it is known. */
+  #noteChange(former: OpenSession, session: OpenSession): void {
+    if (former.agent !== undefined && session.agent !== undefined) return;
+    const { nid } = session.identity;
+    const now = this.#parts.clock.monotonic();
+    const changes = addChange(this.#changes.get(nid) ?? [], session.party.address, now);
+    this.#changes.set(nid, changes);
+    if (isContested(changes)) this.#tellDuplicate(nid, former.party.address, session.party.address);
+  }
+
+  #holdMs(nid: Nid): number {
+    const changes = this.#changes.get(nid);
+    return changes === undefined ? 0 : holdMs(changes, this.#parts.clock.monotonic());
+  }
+
+  /** Its heartbeats are answered for a while; whatever else it says, it says again on the new one (engine.md B3). */
+  async #drain(former: OpenSession, epoch: bigint): Promise<void> {
+    const { clock, newId } = this.#parts;
+    const jsonB64 = Buffer.from(JSON.stringify({ epoch: String(epoch) })).toString('base64');
+    void former.send({ type: 'DRAINING', tag: newId(), jsonB64, epoch: former.epoch });
+    this.#closed(former);
+    await clock.sleep(DRAIN_MS, this.#stop).catch(() => {});
+    former.end({ status: 'superseded', message: `SUPERSEDED epoch ${epoch}` });
+  }
+
+  #supersede(session: OpenSession, epoch: bigint): void {
+    this.#counters = { ...this.#counters, superseded: this.#counters.superseded + 1 };
+    session.end({ status: 'superseded', message: `SUPERSEDED epoch ${epoch}` });
+    this.#closed(session);
+  }
+
+  #received(session: OpenSession, message: LinkMessage): void {
+    if (session.signal.aborted) {
+      if (message.type === HEARTBEAT_TYPE) void session.answer(beatAnswer(message.tag));
+    } else if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
+    else if (!this.#parts.users.some((user) => user.received(session, message))) {
+      this.#counters = { ...this.#counters, unclaimed: this.#counters.unclaimed + 1 };
+    }
+  }
+
+  /** Answered before anything is looked at: an older agent gives up after 10 s, whatever the store does (engine.md C6). */
+  #beat(session: OpenSession, { tag, jsonB64 }: LinkMessage): void {
+    void session.send(beatAnswer(tag));
+    session.sign();
+    const { nid } = session.identity;
+    if (this.#parts.presence.beat(nid, readBeat(jsonB64)))
+      this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
+    this.#recover(session);
+  }
+
+  /** What is over for long is no longer told. */
+  #recover({ identity: { nid } }: OpenSession): void {
+    const now = this.#parts.clock.monotonic();
+    const changes = this.#changes.get(nid);
+    if (changes !== undefined && recentChanges(changes, now).length === 0) this.#changes.delete(nid);
+    if (now < (this.#troubleUntil.get(nid) ?? Number.POSITIVE_INFINITY)) return;
+    this.#troubleUntil.delete(nid);
+    this.#parts.presence.problem(nid, '');
+  }
+
+  #closed(session: OpenSession): void {
+    if (!session.close()) return;
+    if (this.#current.get(session.identity.nid) === session) this.#current.delete(session.identity.nid);
+    this.#parts.presence.closed(session);
+    for (const user of this.#parts.users) user.closed(session);
+  }
+
+  #epochsChanged(changes: readonly StoreChange[]): void {
+    for (const { key, value } of changes) {
+      const nid = key.slice(streamPrefix.length).split('/')[0] as Nid;
+      const session = this.#current.get(nid);
+      if (session === undefined || key !== session.fence.key) continue;
+      const record: StreamRecord | undefined = value === undefined ? undefined : decodeStream(value);
+      if (record !== undefined && record.epoch > session.epoch) this.#supersede(session, record.epoch);
+    }
+  }
+
+  #spreadMs(): number {
+    return Math.max(LEAST_SPREAD_MS, Math.round((this.#current.size * 1_000) / COME_BACK_PER_SECOND));
+  }
+}
+
+function duplicateOf({ party, record }: OpenSession): string {
+  return `DUPLICATE_NODE: ${party.address} has been connected with this certificate since ${new Date(record.at).toISOString()}`;
+}
+
+/** The transport tells the agent why. */
+function refuse(stream: NodeStream, reason: StreamEnd): AgentError {
+  stream.end(reason);
+  return new AgentError('link.refused', { problem: reason.message });
+}
+
+/** A process that moves to another connection waits for the answer there before it lets go of this one. */
+function isMove(former: OpenSession, session: OpenSession): boolean {
+  return former.agent?.capabilities.has('journal') === true && former.agent.instance === session.agent?.instance;
+}

@@ -1,0 +1,207 @@
+import type { AuditHead } from '../../domain/audit/model.js';
+import type { Nid } from '../../domain/link/model.js';
+import {
+  decodePresence,
+  encodePresence,
+  judgeHead,
+  type NodeState,
+  nodeState,
+  type Presence,
+  presenceKey,
+  presencePrefix,
+  serverKey,
+  serverPrefix,
+} from '../../domain/link/presence.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Logger } from '../../ports/logger.js';
+import { type ControlStore, MAX_OPERATIONS, type StoreChange, type Write } from '../../ports/store/control-store.js';
+import { PrefixView } from '../store/prefix-view.js';
+import type { Beat } from './beats.js';
+import type { NodeSession } from './node-session.js';
+
+/** How often a server says that it lives, and writes what its nodes have said. */
+export const FLUSH_MS = 5_000;
+/** How old the time may be that a node was last seen, as others read it: 10,000 nodes are 300 values a second. */
+const SEEN_MS = 30_000;
+
+export interface PresenceBoardParts {
+  readonly store: ControlStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Id of this replica. */
+  readonly server: string;
+}
+
+export interface SeenNode extends Presence {
+  readonly state: NodeState;
+}
+
+/** A node whose stream is at this server, or was last. */
+interface Local {
+  presence: Presence;
+  /** On the clock that never goes back. */
+  seenAt: number;
+  writtenSeen: number;
+  dirty: boolean;
+}
+
+/** Which nodes are there: those of this server from memory, all others as their servers have written it. */
+export class PresenceBoard {
+  readonly #parts: PresenceBoardParts;
+  readonly #view: PrefixView;
+  readonly #mine = new Map<Nid, Local>();
+  readonly #kept = new Map<Nid, { readonly presence: Presence; readonly changedAt: number }>();
+  readonly #servers = new Map<string, number>();
+  #startedAt = 0;
+  #running: { readonly stop: AbortController; readonly done: Promise<void> } | undefined;
+
+  constructor(parts: PresenceBoardParts) {
+    this.#parts = parts;
+    const changed = (changes: readonly StoreChange[]) => this.#changed(changes);
+    this.#view = new PrefixView({ ...parts, prefix: 'presence/', changed });
+  }
+
+  start(): void {
+    this.#startedAt = this.#parts.clock.monotonic();
+    this.#view.start();
+    const stop = new AbortController();
+    this.#running ??= { stop, done: this.#flushForEver(stop.signal) };
+  }
+
+  /** What is not written yet is written, if the store takes it. */
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.stop.abort();
+    await running?.done;
+    await this.#view.stop();
+  }
+
+  opened({ identity, node }: NodeSession): void {
+    const { clock, server } = this.#parts;
+    const { nid, registration } = identity;
+    const former = this.#mine.get(nid)?.presence ?? this.#kept.get(nid)?.presence;
+    const same = former?.registration === registration ? former : undefined;
+    const now = clock.now();
+    const { status = '', version = '', auditHead } = same ?? {};
+    const said = { status, version, auditHead, problem: former?.problem ?? '' };
+    this.#set(nid, { nid, registration, server, connected: true, since: now, lastSeen: now, address: node.address, ...said });
+  }
+
+  /** Whether the beat's audit log has lost its end. */
+  beat(nid: Nid, beat: Beat | undefined): boolean {
+    const local = this.#mine.get(nid);
+    if (local === undefined) return false;
+    const { clock } = this.#parts;
+    local.seenAt = clock.monotonic();
+    const { presence } = local;
+    const { head, isCut } = headOf(presence.auditHead, beat?.auditHead);
+    const { status = presence.status, version = presence.version } = beat ?? {};
+    local.presence = { ...presence, lastSeen: clock.now(), status, version, auditHead: head };
+    local.dirty ||= status !== presence.status || version !== presence.version;
+    local.dirty ||= local.presence.lastSeen - local.writtenSeen >= SEEN_MS;
+    return isCut;
+  }
+
+  /** Empty: what was wrong is not any more. */
+  problem(nid: Nid, problem: string): void {
+    const local = this.#mine.get(nid);
+    if (local === undefined || local.presence.problem === problem) return;
+    local.presence = { ...local.presence, problem };
+    local.dirty = true;
+  }
+
+  closed({ identity: { nid } }: NodeSession): void {
+    const local = this.#mine.get(nid);
+    if (local === undefined) return;
+    local.presence = { ...local.presence, connected: false, since: this.#parts.clock.now() };
+    local.dirty = true;
+  }
+
+  /** The node is no more: nothing is known of it. */
+  forget(nid: Nid): void {
+    this.#mine.delete(nid);
+    this.#kept.delete(nid);
+  }
+
+  get(nid: Nid): SeenNode | undefined {
+    const now = this.#parts.clock.monotonic();
+    const local = this.#mine.get(nid);
+    const kept = this.#kept.get(nid);
+    // Another server that has it now has written so after this one did.
+    if (local !== undefined && (local.presence.connected || kept === undefined || kept.presence.server === this.#parts.server)) {
+      return { ...local.presence, state: nodeState({ nodeMs: now - local.seenAt, serverMs: 0 }) };
+    }
+    if (kept === undefined) return undefined;
+    const { presence, changedAt } = kept;
+    const nodeMs = presence.connected ? 0 : now - changedAt;
+    return { ...presence, state: nodeState({ nodeMs, serverMs: this.#serverSilence(presence.server, now) }) };
+  }
+
+  /** Sorted by id. */
+  nodes(): readonly SeenNode[] {
+    const ids = [...new Set([...this.#mine.keys(), ...this.#kept.keys()])].sort();
+    return ids.flatMap((nid) => this.get(nid) ?? []);
+  }
+
+  /** A server that has written nothing since this one started may be dead for long, or is about to write. */
+  #serverSilence(server: string, now: number): number {
+    return now - (this.#servers.get(server) ?? this.#startedAt);
+  }
+
+  #set(nid: Nid, presence: Presence): void {
+    this.#mine.set(nid, { presence, seenAt: this.#parts.clock.monotonic(), writtenSeen: presence.lastSeen, dirty: true });
+  }
+
+  #changed(changes: readonly StoreChange[]): void {
+    const now = this.#parts.clock.monotonic();
+    for (const { key, value } of changes) {
+      if (key.startsWith(serverPrefix)) this.#serverSaid(key.slice(serverPrefix.length), now);
+      else if (value === undefined) this.#kept.delete(key.slice(presencePrefix.length) as Nid);
+      else {
+        const presence = decodePresence(value);
+        this.#kept.set(presence.nid, { presence, changedAt: now });
+      }
+    }
+  }
+
+  /** What this server wrote before it was started is no sign of life of its nodes: they come back, or are lost. */
+  #serverSaid(server: string, now: number): void {
+    if (server !== this.#parts.server) this.#servers.set(server, now);
+  }
+
+  async #flushForEver(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#flush();
+      await this.#parts.clock.sleep(FLUSH_MS, { signal }).catch(() => {});
+    }
+    await this.#flush();
+  }
+
+  /** Others need the sign of life more than what the nodes have said, so that it is in the first commit. */
+  async #flush(): Promise<void> {
+    const { store, clock, logger, server } = this.#parts;
+    const dirty = [...this.#mine.values()].filter((local) => local.dirty);
+    const alive: Write = { key: serverKey(server), value: JSON.stringify({ at: clock.now() }) };
+    const limit = MAX_OPERATIONS - 1;
+    for (let start = 0; start === 0 || start < dirty.length; start += limit) {
+      const part = dirty.slice(start, start + limit);
+      for (const local of part) {
+        local.dirty = false;
+        local.writtenSeen = local.presence.lastSeen;
+      }
+      const writes = part.map(({ presence }) => ({ key: presenceKey(presence.nid), value: encodePresence(presence) }));
+      try {
+        await store.commit([], start === 0 ? [alive, ...writes] : writes, { signal: new AbortController().signal });
+      } catch (error) {
+        for (const local of part) local.dirty = true;
+        logger.warn('the presence of nodes could not be written', { error, nodes: part.length });
+        return;
+      }
+    }
+  }
+}
+
+function headOf(kept: AuditHead | undefined, said: AuditHead | undefined) {
+  return said === undefined ? { head: kept, isCut: false } : judgeHead(kept, said);
+}

@@ -1,0 +1,68 @@
+import { AgentError } from '../../domain/kernel/errors.js';
+import type { Nid, RegistrationId } from '../../domain/link/model.js';
+import {
+  decodeStream,
+  encodeStream,
+  memoryIsGone,
+  nextStream,
+  type StreamClaim,
+  type StreamRecord,
+  streamKey,
+} from '../../domain/link/stream-record.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { Condition, ControlStore } from '../../ports/store/control-store.js';
+
+/** Each lost race is another stream of the same node. */
+const MOST_TRIES = 20;
+
+export interface RaisedEpoch {
+  readonly record: StreamRecord;
+  /** Holds until the next stream of the registration. */
+  readonly fence: Condition;
+  readonly memoryGone: boolean;
+}
+
+/** The epochs of all registrations, raised by compare-and-set (engine.md B2). */
+export class StreamEpochs {
+  readonly #store: ControlStore;
+
+  constructor(store: ControlStore) {
+    this.#store = store;
+  }
+
+  /** @throws AgentError `store.unavailable` */
+  async read(nid: Nid, registration: RegistrationId, options: CallOptions): Promise<StreamRecord | undefined> {
+    const kept = await this.#store.get(streamKey(nid, registration), options);
+    return kept === undefined ? undefined : decodeStream(kept.value);
+  }
+
+  /** Makes `claim` the current stream of the registration. @throws AgentError `store.unavailable`, `store.outcome_unknown` */
+  async raise(nid: Nid, registration: RegistrationId, claim: StreamClaim, options: CallOptions): Promise<RaisedEpoch> {
+    const key = streamKey(nid, registration);
+    const raised = (record: StreamRecord, before: StreamRecord | undefined, version: bigint): RaisedEpoch => {
+      return { record, fence: { key, version }, memoryGone: memoryIsGone(before, claim.agent) };
+    };
+    let former: StreamRecord | undefined;
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const kept = await this.#store.get(key, options);
+      const record = kept === undefined ? undefined : decodeStream(kept.value);
+      // Written by a commit whose answer was lost.
+      if (kept !== undefined && record?.stream === claim.stream) return raised(record, former, kept.version);
+      former = record;
+      const next = nextStream(record, claim);
+      const version = await this.#commit({ key, version: kept?.version ?? 0n }, encodeStream(next), options);
+      if (version !== undefined) return raised(next, former, version);
+    }
+    throw new AgentError('store.unavailable', { problem: `too many streams of node ${nid} at once` });
+  }
+
+  /** Undefined: look again. */
+  async #commit(condition: Condition, value: string, options: CallOptions): Promise<bigint | undefined> {
+    try {
+      return await this.#store.commit([condition], [{ key: condition.key, value }], options);
+    } catch (error) {
+      if (error instanceof AgentError && error.code === 'store.outcome_unknown') return undefined;
+      throw error;
+    }
+  }
+}

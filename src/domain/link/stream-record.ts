@@ -1,0 +1,85 @@
+import type { AgentFacts, Epoch, Nid, RegistrationId } from './model.js';
+import { epoch } from './model.js';
+
+/** Keys without a lease: a counter that is gone would start again at 1 (engine.md B2). */
+export const streamPrefix = 'epoch/';
+export const streamKey = (nid: Nid, registration: RegistrationId) => `${streamPrefix}${nid}/${registration}`;
+
+/** The journal that a node has announced. */
+export type JournalFacts = AgentFacts['journal'];
+
+/** Who has the current stream of a registration. The next one raises the epoch. */
+export interface StreamRecord {
+  readonly epoch: Epoch;
+  /** The replica that has it. */
+  readonly server: string;
+  /** Drawn for each stream, so that whoever lost the answer to a commit knows its own. */
+  readonly stream: string;
+  /** Wall clock, milliseconds. */
+  readonly at: number;
+  readonly address: string;
+  /** Of the agent's process; undefined for an older agent. */
+  readonly instance: string | undefined;
+  /** That of the registration's first stream that said it. */
+  readonly hardware: string | undefined;
+  /** The newest that was announced (engine.md A12). */
+  readonly journal: JournalFacts | undefined;
+}
+
+/** A stream that is to be the current one. */
+export interface StreamClaim {
+  readonly server: string;
+  readonly stream: string;
+  readonly at: number;
+  readonly address: string;
+  readonly agent: AgentFacts | undefined;
+}
+
+/** The record that makes `claim` the current stream. */
+export function nextStream(former: StreamRecord | undefined, { agent, ...claim }: StreamClaim): StreamRecord {
+  return {
+    ...claim,
+    epoch: epoch((former?.epoch ?? 0n) + 1n),
+    instance: agent?.instance,
+    hardware: former?.hardware ?? agent?.hardware,
+    journal: agent === undefined ? former?.journal : announced(agent),
+  };
+}
+
+/**
+ * Whether a node remembers nothing of what was delivered to it under the record's journal: the file was lost, or an older copy of it put
+ * back (engine.md A12).
+ */
+export function memoryIsGone(former: StreamRecord | undefined, agent: AgentFacts | undefined): boolean {
+  const kept = former?.journal;
+  const now = agent === undefined ? undefined : announced(agent);
+  if (kept === undefined || now === undefined) return false;
+  return kept.id !== now.id || now.counter < kept.counter;
+}
+
+function announced({ capabilities, journal }: AgentFacts): JournalFacts | undefined {
+  return capabilities.has('journal') ? journal : undefined;
+}
+
+export function encodeStream({ epoch, journal, ...rest }: StreamRecord): string {
+  const counter = journal === undefined ? undefined : String(journal.counter);
+  return JSON.stringify({ ...rest, epoch: String(epoch), journal: journal && { id: journal.id, counter } });
+}
+
+/** Of what `encodeStream` made. */
+export function decodeStream(text: string): StreamRecord {
+  const stored = JSON.parse(text) as Stored;
+  const { journal } = stored;
+  return {
+    ...stored,
+    epoch: epoch(BigInt(stored.epoch)),
+    instance: stored.instance,
+    hardware: stored.hardware,
+    journal: journal && { id: journal.id, counter: BigInt(journal.counter) },
+  };
+}
+
+type Stored = Omit<StreamRecord, 'epoch' | 'journal'> & {
+  readonly epoch: string;
+  readonly journal?: { readonly id: string; readonly counter: string };
+};

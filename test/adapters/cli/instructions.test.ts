@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import { run } from '../../support/cli-rig.js';
+import { fleetCliRig } from '../../support/fleet-cli-rig.js';
+import { base64, settle } from '../../support/fleet-rig.js';
+
+const older = { agent: undefined };
+
+/** A node that answers whatever it is sent. */
+async function answering(type: string, jsonB64: string) {
+  const rig = await fleetCliRig();
+  const { stream, say } = await rig.connect();
+  const answer = async () => {
+    await rig.until(() => stream.told.length > 0);
+    await say(type, stream.sent[0]?.tag ?? '', jsonB64);
+  };
+  return { ...rig, stream, answer };
+}
+
+describe('send', () => {
+  test('says what became of it so far', async () => {
+    const { cli, store } = await fleetCliRig();
+    const sent = await cli(['send', 'n1', 'RUN_WEB_REQUEST', '--json', '{"url":"http://x"}', '--tag', 'a', '--expires', '5m']);
+    expect(sent).toEqual({ code: 0, out: 'n1 a pending: waits for the node to connect\n', err: '' });
+    expect(store.dump('inst-body/')).toContain('{"url":"http://x"}');
+    const { out } = await cli(['send', 'n1', 'GET_NODE_STATUS', '--tag', 'b', '-o', 'json']);
+    expect(JSON.parse(out)).toMatchObject({
+      ...{ node: 'n1', tag: 'b', type: 'GET_NODE_STATUS', state: 'pending', waitsFor: 'the node to connect' },
+      ...{ issuedAt: '2026-01-31T12:00:00.000Z', expiresAt: '2026-01-31T13:00:00.000Z' },
+    });
+  });
+
+  test('takes what it says from standard input', async () => {
+    const { cli, store } = await fleetCliRig();
+    await cli(['send', 'n1', 'APPLY_CR', '--json', '-', '--tag', 'a'], { stdin: '{"x": 1}\n' });
+    expect(store.dump('inst-body/')).toContain(': {"x": 1} @');
+    const { code, err } = await cli(['send', 'n1', 'APPLY_CR', '--json', '-'], { stdin: 'x'.repeat(3 * 1024 * 1024) });
+    expect([code, err]).toEqual([1, expect.stringContaining('dispatch.too_large')]);
+  });
+
+  test('--wait prints the JSON of the reply, every digit of it', async () => {
+    const { cli, answer } = await answering('NODE_STATUS', base64('{"generation":9007199254740993}'));
+    const [ran] = await Promise.all([cli(['send', 'n1', 'GET_NODE_STATUS', '--wait']), answer()]);
+    expect(ran).toEqual({ code: 0, out: '{"generation":9007199254740993}\n', err: '' });
+  });
+
+  test('--wait in JSON: the instruction with its reply', async () => {
+    const { cli, answer } = await answering('NODE_STATUS', base64('{"a":1}'));
+    const [ran] = await Promise.all([cli(['send', 'n1', 'GET_NODE_STATUS', '--wait', '-o', 'json']), answer()]);
+    expect(JSON.parse(ran.out)).toMatchObject({ node: 'n1', state: 'done', replyType: 'NODE_STATUS', reply: { a: 1 } });
+  });
+
+  test.each([
+    ['its text', 'ERROR', 'it did not work', '', 'error: it did not work\n'],
+    ['of another agent', 'ERROR', base64('{"errMsg":"no such chart"}'), '', 'error: no such chart\n'],
+    ['with a reply of its own', 'INSTALL_HELM_CHART_ERROR', base64('{"response":"no"}'), '{"response":"no"}\n', ''],
+  ])('--wait ends with code 1 on an error: %s', async (_, type, jsonB64, out, err) => {
+    const { cli, answer } = await answering(type, jsonB64);
+    const [ran] = await Promise.all([cli(['send', 'n1', 'INSTALL_HELM_CHART', '--wait']), answer()]);
+    expect(ran).toEqual({ code: 1, out, err });
+  });
+
+  test('A14: --wait says that the outcome is unknown where the agent cannot deduplicate', async () => {
+    const { cli, connect, clock, until } = await fleetCliRig();
+    const { stream } = await connect(older);
+    const waiting = cli(['send', 'n1', 'GET_NODE_STATUS', '--wait']);
+    await until(() => stream.told.length > 0);
+    await clock.advance(31_000);
+    expect(await waiting).toEqual({ code: 1, out: '', err: 'error: outcome unknown, this agent cannot deduplicate\n' });
+  });
+
+  test('--wait ends when it has expired, and when it is interrupted', async () => {
+    const { cli, clock, until, book } = await fleetCliRig();
+    const expiring = cli(['send', 'n1', 'GET_NODE_STATUS', '--wait', '--expires', '10s']);
+    await until(() => book.openCount() > 0);
+    await clock.advance(10_001);
+    expect(await expiring).toMatchObject({ code: 1, err: 'error: expired, it could not be sent in time\n' });
+    const abort = new AbortController();
+    const waiting = cli(['send', 'n1', 'GET_NODE_STATUS', '--wait'], { signal: abort.signal });
+    await until(() => book.openCount() > 0);
+    await settle();
+    abort.abort(new Error('SIGINT'));
+    expect(await waiting).toMatchObject({ code: 1, err: 'error: interrupted\n' });
+  });
+
+  test.each([
+    [['send', 'n1'], 2, "missing required argument 'type'"],
+    [['send', 'n1', 'GET_NODE_STATUS', '--expires', 'soon'], 2, 'expected a duration such as 30s'],
+    [['send', 'n1', 'GET_NODE'], 1, 'there is no instruction "GET_NODE"'],
+    [['send', 'n1', 'APPLY_CR', '--json', '[]'], 1, 'a JSON object'],
+    [['send', 'n9', 'GET_NODE_STATUS'], 1, 'there is no node n9'],
+  ] as const)('%j is refused with code %i', async (args, code, message) => {
+    const { cli } = await fleetCliRig();
+    expect(await cli(args)).toMatchObject({ code, out: '', err: expect.stringContaining(message) });
+  });
+
+  test('without a daemon ends with code 3', async () => {
+    expect(await run(['send', 'n1', 'GET_NODE_STATUS', '--data-dir', '/nonexistent'])).toMatchObject({ code: 3 });
+  });
+});
+
+describe('results', () => {
+  test('lists what there is', async () => {
+    const { cli, connect } = await fleetCliRig();
+    expect(await cli(['results'])).toMatchObject({ code: 0, out: '', err: expect.stringContaining('no instruction') });
+    await cli(['send', 'n1', 'GET_NODE_STATUS', '--tag', 'a']);
+    const { say } = await connect();
+    await say('NODE_STATUS', 'a', base64('{"a":1}'));
+    await cli(['send', 'n1', 'RESTART_SERVICE', '--tag', 'b']);
+    await settle();
+    const { out } = await cli(['results', 'n1']);
+    expect(out.replaceAll(/ +\d+[smhd] +/g, ' AGO ')).toBe(
+      [
+        'NODE  TAG  TYPE             STATE      AGE   OUTCOME',
+        'n1    a    GET_NODE_STATUS  done AGO NODE_STATUS, 12 B',
+        'n1    b    RESTART_SERVICE  delivered AGO waits for the answer of the node',
+        '',
+      ].join('\n'),
+    );
+    const json = JSON.parse((await cli(['results', '-o', 'json'])).out);
+    expect(json.instructions).toMatchObject([{ tag: 'a', state: 'done' }, { tag: 'b' }]);
+  });
+
+  test('of one: its reply, or what it waits for', async () => {
+    const { cli, connect } = await fleetCliRig();
+    await cli(['send', 'n1', 'GET_NODE_STATUS', '--tag', 'a']);
+    expect(await cli(['results', 'n1', 'a'])).toEqual({ code: 0, out: 'n1 a pending: waits for the node to connect\n', err: '' });
+    const { say } = await connect();
+    await say('NODE_STATUS', 'a', base64('{"a":1}'));
+    expect(await cli(['results', 'n1', 'a'])).toEqual({ code: 0, out: '{"a":1}\n', err: '' });
+    expect(await cli(['results', 'n1', 'x'])).toMatchObject({ code: 1, err: expect.stringContaining('no instruction x') });
+    expect(await cli(['results', 'n1', 'x', '-w'])).toMatchObject({ code: 1 });
+  });
+
+  test('-w waits for one, and goes on with all', async () => {
+    const { cli, connect, book, until } = await fleetCliRig();
+    const abort = new AbortController();
+    let seen = '';
+    const all = cli(['results', '-w'], { signal: abort.signal, onOut: (out) => (seen = out) });
+    await cli(['send', 'n1', 'GET_NODE_STATUS', '--tag', 'a']);
+    const one = cli(['results', 'n1', 'a', '-w']);
+    await until(() => book.openCount() > 0);
+    const { say } = await connect();
+    await say('NODE_STATUS', 'a', base64('{"a":1}'));
+    expect(await one).toEqual({ code: 0, out: '{"a":1}\n', err: '' });
+    await until(() => seen.includes('done'));
+    abort.abort();
+    expect((await all).code).toBe(0);
+    expect(seen).toContain('n1  a  GET_NODE_STATUS  done  NODE_STATUS, 12 B\n');
+  });
+});
+
+test('cancel', async () => {
+  const { cli } = await fleetCliRig();
+  await cli(['send', 'n1', 'GET_NODE_STATUS', '--tag', 'a']);
+  expect(await cli(['cancel', 'n1', 'a'])).toEqual({ code: 0, out: 'n1 a cancelled: cancelled before it was sent\n', err: '' });
+  expect(await cli(['cancel', 'n1', 'x'])).toMatchObject({ code: 1 });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import { answerMsOf, checkExpiry, checkPayload, checkType } from '../../../src/domain/dispatch/request.js';
+
+const invalid = (message: RegExp) =>
+  expect.objectContaining({ code: 'dispatch.invalid', message: expect.stringMatching(message) });
+
+describe('a request', () => {
+  test.each(['GET_NODE_STATUS', 'RUN_REMOTE_SCRIPT', 'UPDATE_AGENT'])('%s can be sent', (type) => {
+    expect(() => checkType(type)).not.toThrow();
+  });
+
+  test.each([
+    ['GET_NODE_STATU', /did you mean GET_NODE_STATUS\?/],
+    ['RESULT_ACK', /there is no instruction "RESULT_ACK"/],
+    ['CANCEL', /no instruction/],
+    ['', /expected one of SET_VPN_PEERS/],
+  ])('%j cannot', (type, message) => {
+    expect(() => checkType(type)).toThrow(invalid(message));
+  });
+
+  test('is a JSON object, or nothing', () => {
+    expect(checkPayload('')).toEqual({});
+    expect(checkPayload(' {"a": 1} ')).toEqual({ a: 1 });
+    for (const json of ['[]', '1', 'null', '"x"']) expect(() => checkPayload(json)).toThrow(invalid(/JSON object/));
+    expect(() => checkPayload('{')).toThrow(invalid(/no JSON/));
+    expect(() => checkPayload('"\ud800"')).toThrow(invalid(/well-formed/));
+  });
+
+  test('expires in a second to a week', () => {
+    for (const ms of [1_000, 3_600_000, 604_800_000]) expect(() => checkExpiry(ms)).not.toThrow();
+    for (const ms of [0, 999, 604_800_001, Number.NaN]) expect(() => checkExpiry(ms)).toThrow(invalid(/1s to 168h/));
+  });
+
+  test.each([
+    ['GET_NODE_STATUS', {}, 30_000],
+    ['RUN_REMOTE_SCRIPT', {}, 930_000],
+    ['RUN_REMOTE_SCRIPT', { timeoutSeconds: 5 }, 35_000],
+    ['RUN_REMOTE_SCRIPT', { timeoutSeconds: 99_999 }, 3_630_000],
+    ['RUN_REMOTE_SCRIPT', { timeoutSeconds: 'x' }, 930_000],
+    ['RUN_KUBECTL_COMMAND', { timeoutSeconds: 60 }, 90_000],
+  ])('A14: the answer to %s %j takes at most %i ms', (type, payload, expected) => {
+    expect(answerMsOf(type, payload)).toBe(expected);
+  });
+});

@@ -1,0 +1,42 @@
+import { describe, expect, test } from 'vitest';
+import {
+  decodeStream,
+  encodeStream,
+  memoryIsGone,
+  nextStream,
+  type StreamRecord,
+} from '../../../src/domain/link/stream-record.js';
+import { agentFacts } from '../../support/fleet-rig.js';
+
+const claim = { server: 's1', stream: 'x', at: 5, address: '192.0.2.1:1' };
+const withJournal = (id: string, counter: bigint) => agentFacts({ journal: { id, counter } });
+
+describe('the record of the current stream', () => {
+  test('B2: counts from 1, and keeps the hardware of the first stream that said it', () => {
+    const first = nextStream(undefined, { ...claim, agent: undefined });
+    const second = nextStream(first, { ...claim, agent: agentFacts({ hardware: 'h1' }) });
+    const third = nextStream(second, { ...claim, agent: agentFacts({ hardware: 'h2' }) });
+    expect([first, second, third].map(({ epoch, hardware }) => `${epoch} ${hardware}`)).toEqual(['1 undefined', '2 h1', '3 h1']);
+  });
+
+  test('is read back as it was written', () => {
+    const whole = nextStream(undefined, { ...claim, agent: withJournal('j', 2n ** 60n) });
+    const bare = nextStream(whole, { ...claim, agent: agentFacts({ capabilities: new Set() }) });
+    for (const record of [whole, bare]) expect(decodeStream(encodeStream(record))).toEqual(record);
+    expect(bare.journal).toBeUndefined();
+  });
+});
+
+describe('A12: whether the memory is gone', () => {
+  const kept: StreamRecord = nextStream(undefined, { ...claim, agent: withJournal('j1', 7n) });
+  test.each([
+    ['never seen before', undefined, withJournal('j1', 1n), false],
+    ['the same, later', kept, withJournal('j1', 8n), false],
+    ['the same', kept, withJournal('j1', 7n), false],
+    ['an older copy', kept, withJournal('j1', 6n), true],
+    ['another file', kept, withJournal('j2', 9n), true],
+    ['an agent that keeps none: its deliveries end by their time', kept, undefined, false],
+  ])('%s', (_, former, agent, expected) => {
+    expect(memoryIsGone(former, agent)).toBe(expected);
+  });
+});

@@ -1,0 +1,27 @@
+import type { FleetParts } from '../../src/adapters/admin/fleet-handlers.js';
+import { aid } from '../../src/domain/link/model.js';
+import { FakeAuditLog } from '../fakes/fake-audit-log.js';
+import { FakeTokens } from '../fakes/fake-tokens.js';
+import { adminRig } from './admin-rig.js';
+import { type RunOptions, run } from './cli-rig.js';
+import { fleetRig, n1, options } from './fleet-rig.js';
+
+/** A control plane with node `n1`, its admin API on a real socket, and a CLI that asks it. */
+export async function fleetCliRig(parts: Partial<FleetParts> = {}) {
+  const fleet = await fleetRig();
+  fleet.registrations.register(n1);
+  const audit = new FakeAuditLog();
+  await audit.open(options);
+  const tokens = new FakeTokens(() => fleet.clock.now());
+  const { instructions, nodes, logger } = fleet;
+  const admin = await adminRig({
+    fleet: { instructions, nodes, tokens, audit, logger, account: aid('acme'), ...parts },
+  });
+  await admin.server.start();
+  const cli = (args: readonly string[], runOptions?: RunOptions) => run([...args, '--data-dir', admin.dataDir], runOptions);
+  /** Until `condition` holds: calls go through a real socket. */
+  const until = async (condition: () => boolean) => {
+    while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  return { ...fleet, audit, tokens, client: admin.client, cli, until };
+}
