@@ -116,7 +116,7 @@ function unreached(reach: Reach, server: string, said: string, clockIsOff: boole
       };
     case 'tls':
       return {
-        code: 'certificate.server_refused',
+        code: 'certificate.untrusted',
         problem: `the certificate of ${server} is not good: ${reach.detail}`,
         ...(clockIsOff ? { remedy: 'set the clock of this machine and try again' } : {}),
       };

@@ -67,11 +67,6 @@ export const errorCodes = {
   },
   'certificate.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the control plane' },
   'certificate.incomplete': { kind: 'invalid', retry: false, remedy: 'give the server, the account and a token' },
-  'certificate.mismatched': {
-    kind: 'invalid',
-    retry: false,
-    remedy: 'put the pair back that belongs together, or register the node again with a new token',
-  },
   'certificate.no_machine_id': {
     kind: 'invalid',
     retry: false,
@@ -85,8 +80,8 @@ export const errorCodes = {
   },
   'certificate.refused': {
     kind: 'denied',
-    retry: false,
-    remedy: 'mend what the server names; if it is nothing else, register the node again with a new token',
+    retry: true,
+    remedy: 'mend what the server names: check the clocks of both, else register this node again with a new token',
   },
   'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
   'certificate.root_invalid': {
@@ -94,21 +89,25 @@ export const errorCodes = {
     retry: false,
     remedy: "put the root certificate of the control plane's registration port there, as PEM, and its SHA-256 beside it",
   },
-  'certificate.server_refused': {
-    kind: 'denied',
-    retry: true,
-    remedy: 'name the host as in its certificate, and use the root certificate of this control plane',
-  },
   'certificate.token_refused': {
     kind: 'denied',
     retry: false,
     remedy: 'make a new token with `holdfast token create`; the log of the server says what was wrong with this one',
   },
-  'certificate.too_many': { kind: 'exhausted', retry: true, remedy: 'wait a minute and try again' },
   'certificate.token_invalid': { kind: 'invalid', retry: false, remedy: 'look at `holdfast token create --help`' },
+  'certificate.too_many': { kind: 'exhausted', retry: true, remedy: 'wait a minute and try again' },
   'certificate.unknown_account': { kind: 'not_found', retry: false, remedy: 'name the account that the token was made for' },
   'certificate.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
-  'certificate.unknown_token': { kind: 'not_found', retry: false, remedy: 'list the tokens with `holdfast token list`' },
+  'certificate.untrusted': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'check the clock of this machine, the name of the server, and that the root on disk is that of this control plane',
+  },
+  'certificate.unusable': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'put certificate, key and root of this node back in place, or register it again with a new token',
+  },
   'certificate.wrong_issuer': {
     kind: 'denied',
     retry: false,

@@ -33,7 +33,7 @@ export interface PairStore extends ProblemSource {
   load(options: CallOptions): Promise<StoredPairs>;
   /**
    * Keeps a pair beside the current one; durable when it resolves. The same pair again changes nothing.
-   * @throws AgentError `certificate.mismatched` when certificate and key do not belong together or cannot be read, `certificate.not_written`
+   * @throws AgentError `certificate.unusable` when certificate and key do not belong together or cannot be read, `certificate.not_written`
    */
   stage(pair: Pair, options: CallOptions): Promise<StoredPair>;
   /**

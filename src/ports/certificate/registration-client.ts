@@ -28,7 +28,7 @@ export interface RegistrationClient {
   /**
    * May be repeated with the same token and request within 10 min: the same answer. On abort the token may have been used.
    * @throws AgentError `certificate.root_invalid`, `certificate.token_refused`, `certificate.unknown_account`, `certificate.too_many`,
-   * `certificate.server_refused`, `link.unreachable`, `link.refused`
+   * `certificate.untrusted`, `link.unreachable`, `link.refused`
    */
   register(request: RegistrationRequest, options: CallOptions): Promise<RegistrationAnswer>;
 }

@@ -12,7 +12,7 @@ export interface RenewalAnswer {
 export interface RenewalClient {
   /**
    * A certificate to follow that of `pair`, over a connection with `pair`.
-   * @throws AgentError `certificate.refused`, `certificate.too_many`, `certificate.server_refused`, `link.unreachable`, `link.refused`
+   * @throws AgentError `certificate.refused`, `certificate.too_many`, `certificate.untrusted`, `link.unreachable`, `link.refused`
    */
   regenerate(pair: Pair, csr: Uint8Array, options: CallOptions): Promise<RenewalAnswer>;
   /**
