@@ -95,7 +95,8 @@ async function throughTemporary<T>(
   }
 }
 
-async function writeSynced(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+/** A file that must not be there yet; durable except for its name, which the folder's sync makes so. */
+export async function writeSynced(path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const file = await open(path, 'wx', mode);
   try {
     // The umask may have taken bits away.
@@ -107,7 +108,8 @@ async function writeSynced(path: string, data: string | Uint8Array, mode: number
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
+/** What was made, renamed or removed in a folder survives a crash. */
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
     await folder.sync();

@@ -1,5 +1,11 @@
 import { AgentError } from '../../domain/kernel/errors.js';
-import { type Condition, MAX_COMMIT_BYTES, MAX_OPERATIONS, type StoreChange, type Write } from '../../ports/store/control-store.js';
+import {
+  type Condition,
+  MAX_COMMIT_BYTES,
+  MAX_OPERATIONS,
+  type StoreChange,
+  type Write,
+} from '../../ports/store/control-store.js';
 
 /**
  * What every store refuses before it does anything, so that what runs on the embedded one runs on etcd.
@@ -27,11 +33,7 @@ function checkKey(key: string): void {
 }
 
 /** What watchers are told of a commit: a removed key that was not there is no change. */
-export function changesOf(
-  writes: readonly Write[],
-  version: bigint,
-  isThere: (key: string) => boolean,
-): readonly StoreChange[] {
+export function changesOf(writes: readonly Write[], version: bigint, isThere: (key: string) => boolean): readonly StoreChange[] {
   return writes.flatMap(({ key, value }) =>
     value !== null || isThere(key) ? [{ key, value: value ?? undefined, version }] : [],
   );

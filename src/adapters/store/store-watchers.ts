@@ -89,7 +89,8 @@ export class StoreWatcher {
   async #next(): Promise<Batch | undefined> {
     for (;;) {
       if (this.#signal.aborted) return undefined;
-      if (this.#problem !== undefined) throw new AgentError('store.unavailable', { problem: `the watch has ended: ${this.#problem}` });
+      if (this.#problem !== undefined)
+        throw new AgentError('store.unavailable', { problem: `the watch has ended: ${this.#problem}` });
       const batch = this.#waiting.shift();
       if (batch !== undefined) {
         this.#count -= batch.length;

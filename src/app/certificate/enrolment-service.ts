@@ -1,5 +1,5 @@
-import { RegistrationLimits } from '../../domain/certificate/registration-limits.js';
 import { certificateKey, nodeKey } from '../../domain/certificate/records.js';
+import { RegistrationLimits } from '../../domain/certificate/registration-limits.js';
 import { revocationOf } from '../../domain/certificate/revocation.js';
 import { afterIssue, afterUse } from '../../domain/certificate/succession.js';
 import { nextRenewalAt } from '../../domain/certificate/validity.js';

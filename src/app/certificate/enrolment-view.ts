@@ -1,6 +1,6 @@
 import type { NodeRecord } from '../../domain/certificate/records.js';
 import { nodeKey, nodePrefix, revocationKey, revocationPrefix } from '../../domain/certificate/records.js';
-import type { Revocation, RevocationTarget, Revocations } from '../../domain/certificate/revocation.js';
+import type { Revocation, Revocations, RevocationTarget } from '../../domain/certificate/revocation.js';
 import { decodeNode, decodeRevocation } from '../../domain/certificate/schema.js';
 import type { Nid } from '../../domain/link/model.js';
 import type { Clock } from '../../ports/clock.js';

@@ -34,14 +34,8 @@ export class NodeIssuer {
   }
 
   /** Without a proven key one is made. @param now wall clock, milliseconds. @throws AgentError `certificate.failed` */
-  async issue(
-    identity: NodeIdentity,
-    proven: ProvenKey | undefined,
-    now: number,
-    options: CallOptions,
-  ): Promise<IssuedNode> {
-    const { key, privateKey } =
-      proven === undefined ? await this.#authority.makeKey(options) : { key: proven, privateKey: '' };
+  async issue(identity: NodeIdentity, proven: ProvenKey | undefined, now: number, options: CallOptions): Promise<IssuedNode> {
+    const { key, privateKey } = proven === undefined ? await this.#authority.makeKey(options) : { key: proven, privateKey: '' };
     const serial = serialOf(this.#randomBytes(SERIAL_BYTES));
     const validity = validityOf(proven === undefined ? 'madeKey' : 'ownKey', now);
     const certificate = await this.#authority.issue({ identity, key, serial, ...validity }, options);

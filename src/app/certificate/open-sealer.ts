@@ -41,7 +41,11 @@ function verify(sealer: Sealer, { value }: StoredValue): string {
   try {
     text = sealer.open(SEAL_CHECK_KEY, sealed);
   } catch (cause) {
-    throw new AgentError('store.key_wrong', { problem: 'the key file is not the one that this control plane is sealed with' }, { cause });
+    throw new AgentError(
+      'store.key_wrong',
+      { problem: 'the key file is not the one that this control plane is sealed with' },
+      { cause },
+    );
   }
   if (text !== CHECK) throw new AgentError('store.key_wrong', { problem: `${SEAL_CHECK_KEY} says something else` });
   return keyId;

@@ -1,9 +1,9 @@
 import {
+  type CertificateRecord,
   certificateKey,
   encodeRecord,
-  nodeKey,
-  type CertificateRecord,
   type NodeRecord,
+  nodeKey,
   revocationKey,
   tokenKey,
 } from '../../domain/certificate/records.js';
@@ -40,11 +40,7 @@ export class RecordStore {
     return this.#read(certificateKey(serial), decodeCertificate, options);
   }
 
-  async #read<T>(
-    key: string,
-    decode: (key: string, text: string) => T,
-    options: CallOptions,
-  ): Promise<Stored<T> | undefined> {
+  async #read<T>(key: string, decode: (key: string, text: string) => T, options: CallOptions): Promise<Stored<T> | undefined> {
     const stored = await this.#store.get(key, options);
     return stored === undefined ? undefined : { record: decode(key, stored.value), version: stored.version };
   }

@@ -4,11 +4,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { KeyMaker } from '../../ports/certificate/key-maker.js';
 import type { PairStore, StoredPair } from '../../ports/certificate/pair-store.js';
-import type {
-  RegistrationAnswer,
-  RegistrationClient,
-  RegistrationRequest,
-} from '../../ports/certificate/registration-client.js';
+import type { RegistrationAnswer, RegistrationClient, RegistrationRequest } from '../../ports/certificate/registration-client.js';
 import type { Clock } from '../../ports/clock.js';
 import type { HostFacts } from '../../ports/node/host-facts.js';
 
@@ -61,7 +57,9 @@ export async function registerNode(
 async function machineIdOf(host: HostFacts, options: CallOptions): Promise<string> {
   const machineId = (await host.machineId(options))?.trim();
   if (machineId) return machineId;
-  throw new AgentError('certificate.no_machine_id', { problem: 'neither /etc/machine-id nor /var/lib/dbus/machine-id holds one' });
+  throw new AgentError('certificate.no_machine_id', {
+    problem: 'neither /etc/machine-id nor /var/lib/dbus/machine-id holds one',
+  });
 }
 
 async function requestOf(

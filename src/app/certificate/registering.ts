@@ -1,16 +1,10 @@
-import { registrationId, type Nid, nid } from '../../domain/link/model.js';
+import { certificateKey, type NodeRecord, nodeKey, revocationKey, tokenKey } from '../../domain/certificate/records.js';
+import { afterReissue, registrationEnd } from '../../domain/certificate/succession.js';
+import { judgeToken, parseToken, type TokenRecord, type TokenUse } from '../../domain/certificate/token.js';
 import { hex } from '../../domain/kernel/base64-url.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { formatIpv4Range, ipv4Range } from '../../domain/kernel/network.js';
-import {
-  certificateKey,
-  nodeKey,
-  type NodeRecord,
-  revocationKey,
-  tokenKey,
-} from '../../domain/certificate/records.js';
-import { afterReissue, registrationEnd } from '../../domain/certificate/succession.js';
-import { judgeToken, parseToken, type TokenRecord, type TokenUse } from '../../domain/certificate/token.js';
+import { type Nid, nid, registrationId } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ProvenKey } from '../../ports/certificate/certificate-authority.js';
 import type { Clock } from '../../ports/clock.js';
@@ -86,9 +80,7 @@ export class Registering {
     if (parts === undefined) return new TokenRefusal('it is no token');
     const stored = await this.#records.token(parts.id, options);
     if (stored === undefined) return new TokenRefusal('there is none with this id');
-    return this.#config.sha256(parts.secret) === stored.record.digest
-      ? stored
-      : new TokenRefusal('its secret is wrong');
+    return this.#config.sha256(parts.secret) === stored.record.digest ? stored : new TokenRefusal('its secret is wrong');
   }
 
   /** `undefined`: somebody else has changed a record meanwhile. */

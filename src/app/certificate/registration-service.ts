@@ -1,4 +1,4 @@
-import { certificateKey, nodeKey, nodePrefix, type NodeRecord } from '../../domain/certificate/records.js';
+import { certificateKey, type NodeRecord, nodeKey, nodePrefix } from '../../domain/certificate/records.js';
 import type { Revocation } from '../../domain/certificate/revocation.js';
 import { decodeNode } from '../../domain/certificate/schema.js';
 import { registrationEnd } from '../../domain/certificate/succession.js';

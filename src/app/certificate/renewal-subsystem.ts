@@ -100,8 +100,9 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
     const { current, staged } = await pairs.load(options);
     this.#current = current;
     this.#isKnown = true;
-    if (current === undefined) return;
+    // Also of a registration that died before its pair was in use: its token is spent.
     if (staged !== undefined) return this.#adopt(staged, options);
+    if (current === undefined) return;
     if (clock.now() < renewalTime(current, this.#jitterOf(current))) return;
     if (nextRenewalAt(this.#renewals, clock.now()) > clock.now()) return;
     await this.#adopt(await this.#fetch(current, options), options);
@@ -112,10 +113,7 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
     const { csr, privateKey } = await keys.makeRequest(options);
     const answer = await client.regenerate(current, csr, options);
     this.#renewals = withRenewal(this.#renewals, clock.now());
-    return pairs.stage(
-      { certificate: answer.certificate, privateKey: answer.privateKey || privateKey, ca: answer.ca },
-      options,
-    );
+    return pairs.stage({ certificate: answer.certificate, privateKey: answer.privateKey || privateKey, ca: answer.ca }, options);
   }
 
   async #adopt(pair: StoredPair, options: CallOptions): Promise<void> {

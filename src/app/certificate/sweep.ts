@@ -16,7 +16,13 @@ const BATCH = 50;
 export async function sweepEnrolment(store: ControlStore, now: number, options: CallOptions): Promise<number> {
   const ended = [
     ...(await endedBelow(store, tokenPrefix, (key, text) => decodeToken(key, text).expires + TOKEN_KEPT_MS, now, options)),
-    ...(await endedBelow(store, certificatePrefix, (key, text) => decodeCertificate(key, text).notAfter + MARGIN_MS, now, options)),
+    ...(await endedBelow(
+      store,
+      certificatePrefix,
+      (key, text) => decodeCertificate(key, text).notAfter + MARGIN_MS,
+      now,
+      options,
+    )),
     ...(await endedBelow(store, revocationPrefix, (key, text) => decodeRevocation(key, text).until + MARGIN_MS, now, options)),
   ];
   let removed = 0;

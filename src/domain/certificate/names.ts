@@ -1,5 +1,5 @@
-import { aid, nid, registrationId } from '../link/model.js';
 import { hex } from '../kernel/base64-url.js';
+import { aid, nid, registrationId } from '../link/model.js';
 import type { AdminGrade, CertificateIdentity } from './model.js';
 
 /** Random bytes that a serial is made of. */
@@ -15,9 +15,7 @@ export interface Subject {
 }
 
 export function subjectOf(identity: CertificateIdentity): Subject {
-  return identity.role === 'node'
-    ? { commonName: identity.nid, organization: identity.aid }
-    : { commonName: identity.name };
+  return identity.role === 'node' ? { commonName: identity.nid, organization: identity.aid } : { commonName: identity.name };
 }
 
 /**

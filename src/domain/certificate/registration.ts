@@ -40,6 +40,8 @@ export type Reach =
   | { readonly stage: 'closed'; readonly detail: string }
   | { readonly stage: 'silent'; readonly detail: string }
   | { readonly stage: 'tls'; readonly detail: string }
+  /** The server ended the connection when it saw our certificate. */
+  | { readonly stage: 'refused'; readonly detail: string }
   | { readonly stage: 'through' };
 
 export interface CallFailure {
@@ -85,7 +87,7 @@ function meaning({ status, details, reach, clock }: CallFailure, purpose: CallPu
       return { code: 'certificate.too_many', problem: `${server} has no room for it now${said}` };
     case 'UNAVAILABLE':
     case 'DEADLINE_EXCEEDED':
-      return unreached(reach ?? { stage: 'through' }, server, said, clock !== undefined);
+      return unreached(reach ?? { stage: 'through' }, server, `${waited(status)}${said}`, clock !== undefined);
     case 'UNIMPLEMENTED':
       return { code: 'link.refused', problem: `${server} is no control plane for this${said}` };
     case 'OTHER':
@@ -120,19 +122,29 @@ function unreached(reach: Reach, server: string, said: string, clockIsOff: boole
         problem: `the certificate of ${server} is not good: ${reach.detail}`,
         ...(clockIsOff ? { remedy: 'set the clock of this machine and try again' } : {}),
       };
+    case 'refused':
+      return { code: 'certificate.refused', problem: `${server} refused this node's certificate: ${reach.detail}` };
     case 'through':
-      return { code, problem: `${server} did not answer in time${said}` };
+      return { code, problem: `${server} ${said}` };
   }
+}
+
+function waited(status: 'UNAVAILABLE' | 'DEADLINE_EXCEEDED'): string {
+  return status === 'UNAVAILABLE' ? 'can be reached, but cannot serve this now' : 'can be reached, but did not answer in time';
 }
 
 /** `a.example:9191`, `[::1]:9191`, or only the host. @throws AgentError `certificate.incomplete` */
 export function serverAddress(text: string, defaultPort: number): { readonly host: string; readonly port: number } {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/[\]]+)|([0-9a-fA-F]*:[0-9a-fA-F:.]*:[0-9a-fA-F.]*))(?::([1-9]\d{0,4}))?$/.exec(text);
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/[\]]+)|([0-9a-fA-F]*:[0-9a-fA-F:.]*:[0-9a-fA-F.]*))(?::([1-9]\d{0,4}))?$/.exec(
+    text,
+  );
   const [, bracketed, name, bare, digits] = match ?? [];
   const host = bracketed ?? name ?? bare;
   const port = digits === undefined ? defaultPort : Number(digits);
   if (host === undefined || port > 65_535) {
-    throw new AgentError('certificate.incomplete', { problem: `not a server: ${JSON.stringify(text)}; expected host or host:port` });
+    throw new AgentError('certificate.incomplete', {
+      problem: `not a server: ${JSON.stringify(text)}; expected host or host:port`,
+    });
   }
   return { host, port };
 }
