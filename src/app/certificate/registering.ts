@@ -113,7 +113,7 @@ export class Registering {
     proven: ProvenKey | undefined,
     options: CallOptions,
   ): Promise<Registered | TokenRefusal | undefined> {
-    const { clock, issuer, store } = this.#config;
+    const { clock, issuer } = this.#config;
     const id = token.purpose.kind === 'replace' ? token.purpose.nid : this.#newNid();
     const former = await this.#records.node(id, options);
     if (former !== undefined && token.purpose.kind === 'join') return undefined;

@@ -20,7 +20,8 @@ export function hostCidrs(networks: readonly HostNetwork[]): readonly string[] {
   const ranges = new Map<string, Ipv4Range>();
   for (const { device, address, prefixLength } of networks) {
     const value = ipv4ToNumber(address);
-    if (value === undefined || prefixLength < 1 || prefixLength > 32 || OURS.some((ours) => ours.test(device))) continue;
+    const isNetwork = Number.isInteger(prefixLength) && prefixLength >= 1 && prefixLength <= 32;
+    if (value === undefined || !isNetwork || OURS.some((ours) => ours.test(device))) continue;
     const range = { network: numberToIpv4(value - (value % 2 ** (32 - prefixLength))), prefixLength };
     ranges.set(formatIpv4Range(range), range);
   }

@@ -40,8 +40,8 @@ export function judgeCertificate(
     return { verdict, problem: `${name} ${what}; ${times}, and the server's clock says ${formatInstant(now)}` };
   };
   if (!trusted) return refuse('wrong_issuer', 'was not issued by the authority that is asked for here');
-  if (identity === undefined) return refuse('wrong_role', `names nobody; a ${role} is asked for here`);
-  if (identity.role !== role) return refuse('wrong_role', `is one of a ${identity.role}; a ${role} is asked for here`);
+  if (identity === undefined) return refuse('wrong_role', `names nobody; ${role} is asked for here`);
+  if (identity.role !== role) return refuse('wrong_role', `has the role ${identity.role}; ${role} is asked for here`);
   if (now < notBefore) return refuse('not_yet_valid', `is not valid yet, for another ${roughly(notBefore - now)}`);
   if (now > notAfter) return refuse('expired', `expired ${roughly(now - notAfter)} ago`);
   const revocation = revocationOf({ identity, serial }, revocations, now);
