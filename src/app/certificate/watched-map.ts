@@ -58,12 +58,14 @@ export class WatchedMap<T> {
     for (let failures = 0; !signal.aborted; ) {
       try {
         await this.#watch(signal, () => {
+          if (failures > 0) logger.info(`${prefix}: the store is watched again`, { failures });
           failures = 0;
         });
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
-        logger.warn(`${prefix}: the store cannot be watched; what was known of it stands`, { error, failures });
+        // Once: an outage of hours is thousands of tries.
+        if (failures === 1) logger.warn(`${prefix}: the store cannot be watched; what was known of it stands`, { error });
       }
       const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures, 10));
       await clock.sleep(pause / 2 + (pause / 2) * random(), { signal }).catch(() => {});
