@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { judgeCertificate, type PresentedCertificate } from '../../src/domain/certificate/judge.js';
 import type { CertificateIdentity } from '../../src/domain/certificate/model.js';
-import { aid, nid, registrationId } from '../../src/domain/link/model.js';
 import type { IssuerRecord } from '../../src/domain/certificate/records.js';
+import { aid, nid, registrationId } from '../../src/domain/link/model.js';
 import type { AuthorityMaker } from '../../src/ports/certificate/authority-maker.js';
 import type { CertificateAuthority } from '../../src/ports/certificate/certificate-authority.js';
 import type { KeyMaker } from '../../src/ports/certificate/key-maker.js';
@@ -92,7 +92,9 @@ export function certificateAuthorityContract(name: string, { maker, keys, presen
       const other = await rootOf('other', '40000000000000000000000000000004');
       const mixed = { certificate: issuer.certificate, privateKey: other.privateKey };
       await expect(maker.open(mixed, options)).rejects.toMatchObject({ code: 'certificate.failed' });
-      await expect(maker.open({ certificate: '', privateKey: '' }, options)).rejects.toMatchObject({ code: 'certificate.failed' });
+      await expect(maker.open({ certificate: '', privateKey: '' }, options)).rejects.toMatchObject({
+        code: 'certificate.failed',
+      });
     });
 
     test('an opened one goes on where it was', async () => {

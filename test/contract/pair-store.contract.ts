@@ -15,7 +15,8 @@ export function pairStoreContract(name: string, make: () => Promise<PairStoreKit
   describe(`PairStore: ${name}`, () => {
     const some = async () => {
       const [first, second, third, fourth] = await pairs();
-      if (first === undefined || second === undefined || third === undefined || fourth === undefined) throw new Error('four pairs');
+      if (first === undefined || second === undefined || third === undefined || fourth === undefined)
+        throw new Error('four pairs');
       return { first, second, third, fourth };
     };
     const inUse = async (store: PairStore, pair: Pair) => {

@@ -60,7 +60,9 @@ export function sealerContract(name: string, make: () => Promise<SealerKit>): vo
 
     test.each(['', 'text', '.', 'k1'])('%j was never sealed', async (text) => {
       const { sealer } = await opened();
-      expect(() => sealer.open('a', text)).toThrow(expect.objectContaining({ code: expect.stringMatching(/^store\.(seal_broken|key_wrong)$/) }));
+      expect(() => sealer.open('a', text)).toThrow(
+        expect.objectContaining({ code: expect.stringMatching(/^store\.(seal_broken|key_wrong)$/) }),
+      );
     });
 
     test('E16: keys rotate by id: the newest seals, older ones open', async () => {

@@ -19,7 +19,9 @@ export class FakeCertificateAuthority implements CertificateAuthority {
   #failure: unknown;
   #issued = 0;
 
-  constructor(root = formatFakeCertificate({ issuer: 'root', serial: 'root', fingerprint: 'root', notBefore: 0, notAfter: 1e15 })) {
+  constructor(
+    root = formatFakeCertificate({ issuer: 'root', serial: 'root', fingerprint: 'root', notBefore: 0, notAfter: 1e15 }),
+  ) {
     this.root = root;
   }
 
@@ -33,7 +35,10 @@ export class FakeCertificateAuthority implements CertificateAuthority {
     this.#failure = error;
   }
 
-  async issue({ identity, key, serial, notBefore, notAfter, hosts = [] }: IssueRequest, { signal }: CallOptions): Promise<string> {
+  async issue(
+    { identity, key, serial, notBefore, notAfter, hosts = [] }: IssueRequest,
+    { signal }: CallOptions,
+  ): Promise<string> {
     this.#mayFail(signal);
     this.#issued += 1;
     const issuer = parseFakeCertificate(this.root).serial;

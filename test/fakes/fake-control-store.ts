@@ -45,11 +45,7 @@ export class FakeControlStore implements ControlStore {
     return this.#present(prefix);
   }
 
-  async commit(
-    conditions: readonly Condition[],
-    writes: readonly Write[],
-    { signal }: CallOptions,
-  ): Promise<bigint | undefined> {
+  async commit(conditions: readonly Condition[], writes: readonly Write[], { signal }: CallOptions): Promise<bigint | undefined> {
     signal.throwIfAborted();
     checkCommit(conditions, writes);
     this.#enter(signal);
@@ -91,9 +87,7 @@ export class FakeControlStore implements ControlStore {
   }
 
   #present(prefix: string): readonly StoredValue[] {
-    return [...this.#values.values()]
-      .filter(({ key }) => key.startsWith(prefix))
-      .sort((a, b) => (a.key < b.key ? -1 : 1));
+    return [...this.#values.values()].filter(({ key }) => key.startsWith(prefix)).sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
   #enter(signal: AbortSignal): void {

@@ -10,7 +10,7 @@ import { FakeAuthorityMaker, FakeKeyMaker } from '../../fakes/fake-certificate-a
 import { checkedFakePair, presentFake } from '../../fakes/fake-certificates.js';
 import { tempFolder } from '../../support/temp-folder.js';
 import { openssl } from './openssl.js';
-import { DAY, keys, lasting, maker, MINUTE, newAuthority, newPair, newSerial, node, options, server } from './support.js';
+import { DAY, keys, lasting, MINUTE, maker, newAuthority, newPair, newSerial, node, options, server } from './support.js';
 
 certificateAuthorityContract('fake', {
   maker: new FakeAuthorityMaker(),
@@ -62,8 +62,11 @@ describe('F2: keys that are taken', () => {
 
   test('a request that asks for another name, or for an authority, gets neither', async () => {
     const folder = await tempFolder();
-    const extensions = '-addext subjectAltName=URI:holdfast:admin:x:admin,DNS:evil.example -addext basicConstraints=critical,CA:TRUE';
-    await openssl(`req -new -newkey rsa:2048 -nodes -keyout ${folder}/key -out ${folder}/csr -outform DER -subj /CN=x ${extensions}`);
+    const extensions =
+      '-addext subjectAltName=URI:holdfast:admin:x:admin,DNS:evil.example -addext basicConstraints=critical,CA:TRUE';
+    await openssl(
+      `req -new -newkey rsa:2048 -nodes -keyout ${folder}/key -out ${folder}/csr -outform DER -subj /CN=x ${extensions}`,
+    );
     const authority = await newAuthority();
     const key = await authority.proveKey(await readFile(join(folder, 'csr')), options);
     const certificate = await authority.issue({ identity: node, key, serial: newSerial(), ...lasting(-MINUTE, DAY) }, options);
@@ -83,7 +86,8 @@ describe('F2: keys that are taken', () => {
 
   test('one whose key was swapped for another is refused', async () => {
     const [ours, theirs] = [await keys.makeRequest(options), await keys.makeRequest(options)];
-    const point = (csr: Uint8Array) => Buffer.from(new Pkcs10CertificateRequest(Uint8Array.from(csr)).publicKey.rawData).subarray(-64);
+    const point = (csr: Uint8Array) =>
+      Buffer.from(new Pkcs10CertificateRequest(Uint8Array.from(csr)).publicKey.rawData).subarray(-64);
     const at = Buffer.from(ours.csr).indexOf(point(ours.csr));
     const swapped = Buffer.from(ours.csr);
     point(theirs.csr).copy(swapped, at);
@@ -174,7 +178,10 @@ describe('whom a certificate names', () => {
   test('is not what a name of a host can be made to look like', async () => {
     const folder = await tempFolder();
     const trick = 'x, URI:holdfast:admin:mallory:admin, DNS:y';
-    await writeFile(join(folder, 'cnf'), `[req]\ndistinguished_name=dn\nx509_extensions=ext\n[dn]\n[ext]\nsubjectAltName=@alt\n[alt]\nDNS.1=${trick}\n`);
+    await writeFile(
+      join(folder, 'cnf'),
+      `[req]\ndistinguished_name=dn\nx509_extensions=ext\n[dn]\n[ext]\nsubjectAltName=@alt\n[alt]\nDNS.1=${trick}\n`,
+    );
     await openssl(`req -x509 -newkey rsa:2048 -nodes -keyout ${folder}/key -out ${folder}/crt -subj /CN=x -config ${folder}/cnf`);
     const der = new X509Certificate(await readText(join(folder, 'crt'))).raw;
     expect(readPresented(der, await readText(join(folder, 'crt'))).identity).toBeUndefined();

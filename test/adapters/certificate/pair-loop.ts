@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { writeSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { FilePairStore } from '../../../src/adapters/certificate/file-pair-store.js';
 import type { Pair } from '../../../src/ports/certificate/pair-store.js';
 

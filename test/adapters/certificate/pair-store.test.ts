@@ -25,7 +25,13 @@ beforeAll(async () => {
 });
 
 const fakePair = (serial: string, notBefore: number): Pair => ({
-  certificate: formatFakeCertificate({ issuer: 'r', serial, fingerprint: provenOf(serial).fingerprint, notBefore, notAfter: 100 }),
+  certificate: formatFakeCertificate({
+    issuer: 'r',
+    serial,
+    fingerprint: provenOf(serial).fingerprint,
+    notBefore,
+    notAfter: 100,
+  }),
   privateKey: fakeKey(serial),
   ca: formatFakeCertificate({ issuer: 'r', serial: 'r', fingerprint: '', notBefore: 0, notAfter: 100 }),
 });
@@ -126,7 +132,11 @@ describe('F6: on disk', () => {
   test.each<{ name: string; spoil: (folder: string) => Promise<unknown>; reason: RegExp }>([
     { name: 'without its key', spoil: (at) => rm(join(at, 'key')), reason: /key is not there/ },
     { name: 'with an empty certificate', spoil: (at) => writeFile(join(at, 'crt'), ''), reason: /no certificate in PEM/ },
-    { name: 'with the key of another', spoil: async (at) => writeFile(join(at, 'key'), pairs[3]?.privateKey ?? ''), reason: /do not belong together/ },
+    {
+      name: 'with the key of another',
+      spoil: async (at) => writeFile(join(at, 'key'), pairs[3]?.privateKey ?? ''),
+      reason: /do not belong together/,
+    },
     { name: 'with a web page as its root', spoil: (at) => writeFile(join(at, 'ca'), '<html>'), reason: /root is no certificate/ },
     {
       name: 'that is another pair',
@@ -242,7 +252,9 @@ async function runAndKill(folder: string, source: string, delay: number): Promis
   return said;
 }
 
-test(`F6: kill -9 at any step, ${RUNS} times: a pair that works is there, and its files match`, { timeout: 180_000 }, async () => {
+test(`F6: kill -9 at any step, ${RUNS} times: a pair that works is there, and its files match`, {
+  timeout: 180_000,
+}, async () => {
   const folder = await tempFolder();
   const source = join(folder, 'pairs.json');
   await writeFile(source, JSON.stringify(pairs));

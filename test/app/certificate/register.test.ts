@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { nid } from '../../../src/domain/link/model.js';
 import { fakeCsr, fakeKey, parseFakeCertificate, provenOf } from '../../fakes/fake-certificates.js';
-import { DAY, enrolmentRig, machine, MINUTE, options, peer } from './rig.js';
+import { DAY, enrolmentRig, MINUTE, machine, options, peer } from './rig.js';
 
 const refusal = { code: 'certificate.token_refused', facts: { problem: 'the token is wrong, has expired, or was used' } };
 
@@ -64,11 +64,12 @@ describe('a machine becomes a node', () => {
     const before = store.commits;
     await register({ token: text });
     expect(store.commits).toBe(before + 1);
-    expect(store.dump('enrol/').split('\n').map((line) => line.split('/').slice(0, 2).join('/'))).toEqual([
-      'enrol/certificate',
-      'enrol/node',
-      'enrol/token',
-    ]);
+    expect(
+      store
+        .dump('enrol/')
+        .split('\n')
+        .map((line) => line.split('/').slice(0, 2).join('/')),
+    ).toEqual(['enrol/certificate', 'enrol/node', 'enrol/token']);
   });
 
   test('F7: and if that step fails nothing is, and the token is good still', async () => {
@@ -156,9 +157,7 @@ describe('F7: the same token again', () => {
     const text = await token();
     await register({ token: text });
     await expect(register({ ...machine('m2'), token: text, address: '198.51.100.7' })).rejects.toMatchObject(refusal);
-    expect(events).toEqual([
-      { what: 'foreign_token', tokenId: text.slice(0, 12), machineId: 'm2', address: '198.51.100.7' },
-    ]);
+    expect(events).toEqual([{ what: 'foreign_token', tokenId: text.slice(0, 12), machineId: 'm2', address: '198.51.100.7' }]);
   });
 
   test('two machines at once: one becomes a node', async () => {
@@ -182,10 +181,7 @@ describe('F7: the same token again', () => {
     const first = enrolmentRig();
     const second = enrolmentRig({ store: first.store, clock: first.clock, randomBytes: first.randomBytes });
     const text = await first.token();
-    const ended = await Promise.allSettled([
-      first.register({ token: text }),
-      second.register({ ...machine('m2'), token: text }),
-    ]);
+    const ended = await Promise.allSettled([first.register({ token: text }), second.register({ ...machine('m2'), token: text })]);
     expect(ended.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 });
@@ -202,7 +198,9 @@ describe('F7: a token that is not good', () => {
     for (const text of ['', 'x', `${'0'.repeat(12)}.${'A'.repeat(43)}`, wrong, short, gone]) {
       await register({ token: text, ...machine('m2') }).catch((error: unknown) => errors.push(String(error)));
     }
-    await register({ token: good, ...machine('m1'), csr: fakeCsr('other') }).catch((error: unknown) => errors.push(String(error)));
+    await register({ token: good, ...machine('m1'), csr: fakeCsr('other') }).catch((error: unknown) =>
+      errors.push(String(error)),
+    );
     expect(errors).toHaveLength(7);
     expect(new Set(errors).size).toBe(1);
     const reasons = [
@@ -215,7 +213,12 @@ describe('F7: a token that is not good', () => {
       expect.stringMatching(/^this machine has used it, as n-[0-9a-f]{16}, with another key$/),
     ];
     expect(logger.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields.reason)).toEqual(reasons);
-    expect(audited.map(({ result }) => result)).toEqual(['allowed', ...reasons.map((reason) => (typeof reason === 'string' ? `denied: ${reason}` : expect.stringContaining('denied: this machine')))]);
+    expect(audited.map(({ result }) => result)).toEqual([
+      'allowed',
+      ...reasons.map((reason) =>
+        typeof reason === 'string' ? `denied: ${reason}` : expect.stringContaining('denied: this machine'),
+      ),
+    ]);
   });
 
   test('no secret of a token is logged, audited or stored', async () => {
@@ -264,9 +267,7 @@ describe('F7: limits', () => {
 
   test('fifty a second in all', async () => {
     const { clock, register, token } = enrolmentRig();
-    const all = await Promise.allSettled(
-      Array.from({ length: 60 }, (_, i) => register({ token: 'x', address: `192.0.2.${i}` })),
-    );
+    const all = await Promise.allSettled(Array.from({ length: 60 }, (_, i) => register({ token: 'x', address: `192.0.2.${i}` })));
     const codes = all.map((each) => (each.status === 'rejected' && each.reason instanceof AgentError ? each.reason.code : ''));
     expect(codes.filter((code) => code === 'certificate.too_many')).toHaveLength(10);
     await clock.advance(1_000);
@@ -328,7 +329,9 @@ describe('A13: registering again', () => {
     expect(() => service.admit(peer(first.certificate))).toThrow('the node has registered again');
     expect(() => service.admit(peer(second.certificate))).not.toThrow();
     expect(await registrations.list(options)).toMatchObject([{ nid: first.nid, registration: after.registration }]);
-    await expect(service.renew(peer(first.certificate), undefined, options)).rejects.toMatchObject({ code: 'certificate.revoked' });
+    await expect(service.renew(peer(first.certificate), undefined, options)).rejects.toMatchObject({
+      code: 'certificate.revoked',
+    });
   });
 
   test('gives a node back that was revoked as a whole', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { nid } from '../../../src/domain/link/model.js';
-import { fakeCsr, parseFakeCertificate, provenOf } from '../../fakes/fake-certificates.js';
 import { nodeIdentity } from '../../domain/certificate/support.js';
+import { fakeCsr, parseFakeCertificate, provenOf } from '../../fakes/fake-certificates.js';
 import { DAY, enrolmentRig, MINUTE, options, peer } from './rig.js';
 
 /** A node whose first certificate is in use. */
@@ -12,8 +12,11 @@ async function withNode(rig = enrolmentRig()) {
   rig.service.admit(first);
   await rig.seen();
   let requests = 0;
-  const renew = async (from = first, csr: Uint8Array | undefined = fakeCsr(`next ${(requests += 1)}`)) =>
-    peer((await rig.service.renew(from, csr, options)).certificate);
+  const renew = async (from = first, csr?: Uint8Array) => {
+    requests += 1;
+    const answer = await rig.service.renew(from, csr ?? fakeCsr(`next ${requests}`), options);
+    return peer(answer.certificate);
+  };
   const use = async (node: typeof first) => {
     rig.service.admit(node);
     await rig.seen();

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import { EnrolmentService, type EnrolmentEvent } from '../../../src/app/certificate/enrolment-service.js';
+import { type EnrolmentEvent, EnrolmentService } from '../../../src/app/certificate/enrolment-service.js';
 import { EnrolmentView } from '../../../src/app/certificate/enrolment-view.js';
 import { RegistrationService } from '../../../src/app/certificate/registration-service.js';
 import { TokenService } from '../../../src/app/certificate/token-service.js';
 import type { AuditRecord } from '../../../src/domain/audit/model.js';
-import { nodeKey, type NodeRecord } from '../../../src/domain/certificate/records.js';
+import { type NodeRecord, nodeKey } from '../../../src/domain/certificate/records.js';
 import { decodeNode } from '../../../src/domain/certificate/schema.js';
 import { aid, type Nid, nid } from '../../../src/domain/link/model.js';
 import type { RegisterCall } from '../../../src/ports/driving/enrolment.js';
@@ -37,7 +37,11 @@ export function enrolmentRig({
   store = new FakeControlStore(),
   clock = new FakeClock(),
   randomBytes = countingBytes(),
-}: { store?: FakeControlStore; clock?: FakeClock; randomBytes?: (count: number) => Uint8Array } = {}) {
+}: {
+  store?: FakeControlStore;
+  clock?: FakeClock;
+  randomBytes?: (count: number) => Uint8Array;
+} = {}) {
   const logger = new FakeLogger();
   const authority = new FakeCertificateAuthority();
   const view = new EnrolmentView({ store, clock, logger, random: () => 0 });
@@ -62,8 +66,7 @@ export function enrolmentRig({
   const tokens = new TokenService(parts);
   const registrations = new RegistrationService({ store, clock });
 
-  const token = async (replace?: Nid, ttlMs = 60 * MINUTE) =>
-    (await tokens.create({ aid: acme, ttlMs, replace }, options)).token;
+  const token = async (replace?: Nid, ttlMs = 60 * MINUTE) => (await tokens.create({ aid: acme, ttlMs, replace }, options)).token;
   const register = (call: Partial<RegisterCall> & { readonly token: string }) =>
     service.register({ ...machine('m1'), ...call }, options);
   const record = async (id: string): Promise<NodeRecord | undefined> => {
@@ -75,7 +78,22 @@ export function enrolmentRig({
     await service.settled();
     await clock.advance(0);
   };
-  return { ...parts, authority, view, service, tokens, registrations, events, audit, audited, logger, token, register, record, seen };
+  return {
+    ...parts,
+    authority,
+    view,
+    service,
+    tokens,
+    registrations,
+    events,
+    audit,
+    audited,
+    logger,
+    token,
+    register,
+    record,
+    seen,
+  };
 }
 
 export const machine = (machineId: string): Omit<RegisterCall, 'token'> => ({

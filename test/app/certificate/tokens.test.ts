@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { sweepEnrolment } from '../../../src/app/certificate/sweep.js';
 import { nid } from '../../../src/domain/link/model.js';
 import { fakeCsr } from '../../fakes/fake-certificates.js';
-import { acme, DAY, enrolmentRig, machine, MINUTE, options, peer } from './rig.js';
+import { acme, DAY, enrolmentRig, MINUTE, machine, options, peer } from './rig.js';
 
 describe('tokens', () => {
   test('are shown once: what is kept is a digest', async () => {

@@ -7,8 +7,7 @@ describe('F3: a clock that is off is named for what it is', () => {
     {
       name: 'two hours behind',
       serverTime: NOW + 2 * HOUR,
-      problem:
-        "this machine's clock is 2 h behind the server's: it says 2026-01-31T12:00:00Z, the server's 2026-01-31T14:00:00Z",
+      problem: "this machine's clock is 2 h behind the server's: it says 2026-01-31T12:00:00Z, the server's 2026-01-31T14:00:00Z",
     },
     {
       name: 'two hours ahead',

@@ -30,7 +30,9 @@ describe('the networks of the host', () => {
   });
 
   test('without the default route, and what is no IPv4', () => {
-    expect(hostCidrs([on('eth0', '0.0.0.0/0'), on('eth0', 'fe80::1/64'), on('eth0', '10.0.0.1/33'), on('eth0', '10.0.0.1/x')])).toEqual([]);
+    expect(
+      hostCidrs([on('eth0', '0.0.0.0/0'), on('eth0', 'fe80::1/64'), on('eth0', '10.0.0.1/33'), on('eth0', '10.0.0.1/x')]),
+    ).toEqual([]);
   });
 
   test('a single address is a network', () => {

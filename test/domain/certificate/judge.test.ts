@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  codeOfVerdict,
-  judgeCertificate,
-  type PresentedCertificate,
-} from '../../../src/domain/certificate/judge.js';
+import { codeOfVerdict, judgeCertificate, type PresentedCertificate } from '../../../src/domain/certificate/judge.js';
 import type { Revocation } from '../../../src/domain/certificate/revocation.js';
 import { concerns, revocationOf } from '../../../src/domain/certificate/revocation.js';
 import { errorCodes } from '../../../src/domain/kernel/errors.js';
@@ -32,35 +28,35 @@ describe('F3: a certificate', () => {
       shown: certificate({ notAfter: NOW - 2 * HOUR }),
       verdict: 'expired',
       problem:
-        'certificate aa of node n1 expired 2 h ago; it is valid from 2026-01-30T12:00:00Z to 2026-01-31T10:00:00Z, and the server\'s clock says 2026-01-31T12:00:00Z',
+        "certificate aa of node n1 expired 2 h ago; it is valid from 2026-01-30T12:00:00Z to 2026-01-31T10:00:00Z, and the server's clock says 2026-01-31T12:00:00Z",
     },
     {
       name: 'that is not valid yet',
       shown: certificate({ notBefore: NOW + 2 * HOUR }),
       verdict: 'not_yet_valid',
       problem:
-        'certificate aa of node n1 is not valid yet, for another 2 h; it is valid from 2026-01-31T14:00:00Z to 2026-02-01T12:00:00Z, and the server\'s clock says 2026-01-31T12:00:00Z',
+        "certificate aa of node n1 is not valid yet, for another 2 h; it is valid from 2026-01-31T14:00:00Z to 2026-02-01T12:00:00Z, and the server's clock says 2026-01-31T12:00:00Z",
     },
     {
       name: 'of another authority',
       shown: certificate({ trusted: false }),
       verdict: 'wrong_issuer',
       problem:
-        'certificate aa of node n1 was not issued by the authority that is asked for here; it is valid from 2026-01-30T12:00:00Z to 2026-02-01T12:00:00Z, and the server\'s clock says 2026-01-31T12:00:00Z',
+        "certificate aa of node n1 was not issued by the authority that is asked for here; it is valid from 2026-01-30T12:00:00Z to 2026-02-01T12:00:00Z, and the server's clock says 2026-01-31T12:00:00Z",
     },
     {
       name: 'of an admin where a node is asked for',
       shown: certificate({ identity: { role: 'admin', name: 'alice', grade: 'admin' } }),
       verdict: 'wrong_role',
       problem:
-        'certificate aa of admin alice has the role admin; node is asked for here; it is valid from 2026-01-30T12:00:00Z to 2026-02-01T12:00:00Z, and the server\'s clock says 2026-01-31T12:00:00Z',
+        "certificate aa of admin alice has the role admin; node is asked for here; it is valid from 2026-01-30T12:00:00Z to 2026-02-01T12:00:00Z, and the server's clock says 2026-01-31T12:00:00Z",
     },
     {
       name: 'that names nobody',
       shown: certificate({ identity: undefined }),
       verdict: 'wrong_role',
       problem:
-        'certificate aa names nobody; node is asked for here; it is valid from 2026-01-30T12:00:00Z to 2026-02-01T12:00:00Z, and the server\'s clock says 2026-01-31T12:00:00Z',
+        "certificate aa names nobody; node is asked for here; it is valid from 2026-01-30T12:00:00Z to 2026-02-01T12:00:00Z, and the server's clock says 2026-01-31T12:00:00Z",
     },
     {
       name: 'that was revoked',
@@ -68,9 +64,9 @@ describe('F3: a certificate', () => {
       revoked: [revocation({})],
       verdict: 'revoked',
       problem:
-        'certificate aa of node n1 was revoked: its key was seen elsewhere; it is valid from 2026-01-30T12:00:00Z to 2026-02-01T12:00:00Z, and the server\'s clock says 2026-01-31T12:00:00Z',
+        "certificate aa of node n1 was revoked: its key was seen elsewhere; it is valid from 2026-01-30T12:00:00Z to 2026-02-01T12:00:00Z, and the server's clock says 2026-01-31T12:00:00Z",
     },
-  ])('$name is named so, with both times and the server\'s clock', ({ shown, revoked, verdict, problem }) => {
+  ])("$name is named so, with both times and the server's clock", ({ shown, revoked, verdict, problem }) => {
     expect(judge(shown, revoked)).toEqual({ verdict, problem });
   });
 

@@ -134,7 +134,12 @@ describe('what a failed call means', () => {
 
   test('F3: a clock that is off is named beside it, and is the remedy for a certificate', () => {
     expect(
-      registration({ status: 'UNAVAILABLE', details: '', reach: { stage: 'tls', detail: 'CERT_NOT_YET_VALID' }, clock: 'the clock is 2 h behind' }),
+      registration({
+        status: 'UNAVAILABLE',
+        details: '',
+        reach: { stage: 'tls', detail: 'CERT_NOT_YET_VALID' },
+        clock: 'the clock is 2 h behind',
+      }),
     ).toEqual({
       code: 'certificate.untrusted',
       problem: 'the certificate of a:9191 is not good: CERT_NOT_YET_VALID; the clock is 2 h behind',

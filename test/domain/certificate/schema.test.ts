@@ -60,12 +60,16 @@ describe('records', () => {
       'enrol/node/n1 cannot be read: current.fingerprint, current.issued, current.notAfter',
     ],
   ])('%s is named', (_, text, problem) => {
-    expect(() => decodeNode('enrol/node/n1', text)).toThrow(expect.objectContaining({ code: 'store.malformed', facts: { problem } }));
+    expect(() => decodeNode('enrol/node/n1', text)).toThrow(
+      expect.objectContaining({ code: 'store.malformed', facts: { problem } }),
+    );
   });
 
   test('an issuer that cannot be read does not tell its key', () => {
     const text = JSON.stringify({ privateKey: 'SECRET' });
-    expect(() => decodeIssuer('ca/l2', text)).toThrow(expect.not.objectContaining({ message: expect.stringContaining('SECRET') }));
+    expect(() => decodeIssuer('ca/l2', text)).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining('SECRET') }),
+    );
   });
 
   test('have their places', () => {

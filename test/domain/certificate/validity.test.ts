@@ -47,7 +47,11 @@ describe('F5: one a minute and ten a day', () => {
     { name: 'one a minute ago', renewals: [NOW - MINUTE], next: NOW },
     { name: 'nine today', renewals: Array.from({ length: 9 }, (_, i) => NOW - (10 - i) * HOUR), next: NOW },
     { name: 'ten today', renewals: Array.from({ length: 10 }, (_, i) => NOW - (20 - i) * HOUR), next: NOW + 4 * HOUR },
-    { name: 'ten, of which one was yesterday', renewals: [NOW - 25 * HOUR, ...Array.from({ length: 9 }, (_, i) => NOW - (20 - i) * HOUR)], next: NOW },
+    {
+      name: 'ten, of which one was yesterday',
+      renewals: [NOW - 25 * HOUR, ...Array.from({ length: 9 }, (_, i) => NOW - (20 - i) * HOUR)],
+      next: NOW,
+    },
     { name: 'ahead of a clock that was set back', renewals: [NOW + 5 * DAY], next: NOW },
   ])('$name', ({ renewals, next }) => {
     expect(nextRenewalAt(renewals, NOW)).toBe(next);
