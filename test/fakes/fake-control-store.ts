@@ -13,6 +13,8 @@ export class FakeControlStore implements ControlStore {
   #unknown: 'written' | 'not written' | undefined;
   #unavailable = false;
   #commits = 0;
+  #reads = 0;
+  #watches = 0;
 
   /** The next call of whatever kind rejects with `error` and leaves no trace. */
   failNext(error: Error = new AgentError('store.unavailable', { problem: 'told to fail' })): void {
@@ -35,13 +37,25 @@ export class FakeControlStore implements ControlStore {
     return this.#commits;
   }
 
+  /** How often something was got or listed. */
+  get reads(): number {
+    return this.#reads;
+  }
+
+  /** How many watches were begun. */
+  get watches(): number {
+    return this.#watches;
+  }
+
   async get(key: string, { signal }: CallOptions): Promise<StoredValue | undefined> {
     this.#enter(signal);
+    this.#reads += 1;
     return this.#values.get(key);
   }
 
   async list(prefix: string, { signal }: CallOptions): Promise<readonly StoredValue[]> {
     this.#enter(signal);
+    this.#reads += 1;
     return this.#present(prefix);
   }
 
@@ -64,6 +78,7 @@ export class FakeControlStore implements ControlStore {
   ): AsyncGenerator<readonly StoreChange[], void, undefined> {
     if (signal.aborted) return;
     this.#enter(signal);
+    this.#watches += 1;
     yield* this.#watchers.add(prefix, signal).read(this.#present(prefix), this.#version, first);
   }
 
