@@ -95,7 +95,8 @@ async function throughTemporary<T>(
   }
 }
 
-async function writeSynced(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+/** A file that must not be there yet; durable except for its name, which the folder's sync makes so. */
+export async function writeSynced(path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const file = await open(path, 'wx', mode);
   try {
     // The umask may have taken bits away.

@@ -66,8 +66,36 @@ export const errorCodes = {
     retry: false,
     remedy: 'send a PKCS#10 request in DER, signed with its own key: RSA of 2048 to 4096 bits, P-256, P-384 or Ed25519',
   },
+  'certificate.expired': {
+    kind: 'denied',
+    retry: false,
+    remedy: 'register the node again with a new token, unless a clock is wrong: both are named',
+  },
   'certificate.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the control plane' },
+  'certificate.incomplete': { kind: 'invalid', retry: false, remedy: 'give the server, the account and a token' },
+  'certificate.no_machine_id': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'run `systemd-machine-id-setup`, which writes /etc/machine-id',
+  },
+  'certificate.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'certificate.not_yet_valid': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'set the clock that is wrong: both are named',
+  },
+  'certificate.refused': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'mend what the server names: check the clocks of both, else register this node again with a new token',
+  },
   'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
+  'certificate.root_invalid': {
+    kind: 'invalid',
+    retry: false,
+    remedy: "put the root certificate of the control plane's registration port there, as PEM, and its SHA-256 beside it",
+  },
+  'certificate.token_invalid': { kind: 'invalid', retry: false, remedy: 'look at `holdfast token create --help`' },
   'certificate.token_refused': {
     kind: 'denied',
     retry: false,
@@ -75,6 +103,23 @@ export const errorCodes = {
   },
   'certificate.too_many': { kind: 'exhausted', retry: true, remedy: 'wait a minute and try again' },
   'certificate.unknown_account': { kind: 'not_found', retry: false, remedy: 'name the account that the token was made for' },
+  'certificate.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
+  'certificate.untrusted': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'check the clock of this machine, the name of the server, and that the root on disk is that of this control plane',
+  },
+  'certificate.unusable': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'put certificate, key and root of this node back in place, or register it again with a new token',
+  },
+  'certificate.wrong_issuer': {
+    kind: 'denied',
+    retry: false,
+    remedy: 'use a certificate of this control plane: register the node again with a new token',
+  },
+  'certificate.wrong_role': { kind: 'denied', retry: false, remedy: 'use a certificate that was made for this' },
   'config.invalid': { kind: 'invalid', retry: false, remedy: 'mend the configuration at the place that is named' },
   'dataplane.addon_missing': { kind: 'internal', retry: false, remedy: 'run `npm run build`' },
   'dataplane.routes_not_set': {
@@ -163,6 +208,18 @@ export const errorCodes = {
     remedy:
       'stop the server and put back a copy of `control.db` that you keep elsewhere; without one move it away, and every node has to register again',
   },
+  'store.key_missing': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'put the key file of this control plane there; without it nothing that is sealed can be read',
+  },
+  'store.key_unreadable': { kind: 'invalid', retry: false, remedy: 'make the key file readable for this user alone, mode 0600' },
+  'store.key_wrong': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'put the key file of this control plane there: all replicas have the same',
+  },
+  'store.malformed': { kind: 'internal', retry: false, remedy: 'run the version that wrote it, or the newest' },
   'store.newer_schema': {
     kind: 'invalid',
     retry: false,
@@ -173,6 +230,7 @@ export const errorCodes = {
     retry: true,
     remedy: 'ask what became of it before doing it again',
   },
+  'store.seal_broken': { kind: 'internal', retry: false, remedy: 'put the store back from a copy: this value was changed' },
   'store.too_large': { kind: 'exhausted', retry: false, remedy: 'split it: 100 keys and 1 MiB at most in one step' },
   'store.unavailable': {
     kind: 'unavailable',
