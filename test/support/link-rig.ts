@@ -1,5 +1,13 @@
 import type { TLSSocket } from 'node:tls';
-import { aid, type AgentFacts, epoch, type LinkMessage, nid, registrationId, type ServerFacts } from '../../src/domain/link/model.js';
+import {
+  type AgentFacts,
+  aid,
+  epoch,
+  type LinkMessage,
+  nid,
+  registrationId,
+  type ServerFacts,
+} from '../../src/domain/link/model.js';
 import type { Enrolment, IssuedPair, RegisterCall } from '../../src/ports/driving/enrolment.js';
 import type { NodeCalls } from '../../src/ports/driving/node-calls.js';
 import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode } from '../../src/ports/driving/node-streams.js';

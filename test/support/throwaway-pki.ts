@@ -46,10 +46,16 @@ export class ThrowawayPki {
     this.#key(`${id}.key`);
     const request = ['-key', this.#path(`${id}.key`), '-subj', `/CN=${name}`, '-config', this.#path('ca.conf')];
     this.#openssl('req', '-new', ...request, '-out', this.#path(`${id}.csr`));
-    const time = [...(from === undefined ? [] : ['-startdate', from]), ...(to === undefined ? ['-days', '300'] : ['-enddate', to])];
+    const time = [
+      ...(from === undefined ? [] : ['-startdate', from]),
+      ...(to === undefined ? ['-days', '300'] : ['-enddate', to]),
+    ];
     const files = ['-in', this.#path(`${id}.csr`), '-out', this.#path(`${id}.crt`), '-extfile', this.#path(`${id}.ext`)];
     this.#openssl('ca', '-batch', '-notext', '-config', this.#path('ca.conf'), ...time, ...files);
-    return { certificate: readFileSync(this.#path(`${id}.crt`), 'utf8'), privateKey: readFileSync(this.#path(`${id}.key`), 'utf8') };
+    return {
+      certificate: readFileSync(this.#path(`${id}.crt`), 'utf8'),
+      privateKey: readFileSync(this.#path(`${id}.key`), 'utf8'),
+    };
   }
 
   remove(): void {

@@ -1,5 +1,5 @@
-import type { AgentFacts, ServerFacts } from '../../domain/link/model.js';
 import { agentHeaders } from '../../domain/link/headers.js';
+import type { AgentFacts, ServerFacts } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { ControlLink, LinkAddress, LinkStream } from '../../ports/link/control-link.js';
@@ -37,7 +37,8 @@ export class GrpcControlLink implements ControlLink {
       call,
       connection,
       now: () => clock.now(),
-      onHeaders: (server: ServerFacts | undefined) => connections.announced(address, server?.capabilities.has('keepalive') === true),
+      onHeaders: (server: ServerFacts | undefined) =>
+        connections.announced(address, server?.capabilities.has('keepalive') === true),
       onMalformed: () => {
         this.#malformed++;
       },

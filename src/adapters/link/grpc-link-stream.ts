@@ -35,7 +35,11 @@ export class GrpcLinkStream implements LinkStream {
   constructor(parts: LinkStreamParts) {
     this.#parts = parts;
     const { call } = parts;
-    this.#queue = new WriteQueue((bytes, done) => void call.write(bytes, done), Number.POSITIVE_INFINITY, () => {});
+    this.#queue = new WriteQueue(
+      (bytes, done) => void call.write(bytes, done),
+      Number.POSITIVE_INFINITY,
+      () => {},
+    );
     call.once('metadata', (metadata) => this.#onHeaders(metadata));
     call.once('status', (object) => this.#onStatus(object));
     // Said by the status as well.

@@ -7,7 +7,7 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { IssuedPair } from '../../ports/driving/enrolment.js';
 import type { LinkAddress } from '../../ports/link/control-link.js';
 import type { NodewardCalls } from '../../ports/link/nodeward-calls.js';
-import { ResultServiceService, UploadRequest, UploadResponse } from '../generated/holdfast/link/v1/link.js';
+import { ResultServiceService, type UploadRequest, type UploadResponse } from '../generated/holdfast/link/v1/link.js';
 import { NodewardService } from '../generated/runos/nodeward/proto/l2sec/l2sec.js';
 import type { LinkConnection } from './link-connection.js';
 import type { LinkConnections } from './link-connections.js';

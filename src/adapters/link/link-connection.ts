@@ -155,7 +155,10 @@ interface Dial {
   readonly clock: Clock;
 }
 
-async function dialOne({ host, ip, port, where, secureContext, pings, clock }: Dial, signal: AbortSignal): Promise<LinkConnection> {
+async function dialOne(
+  { host, ip, port, where, secureContext, pings, clock }: Dial,
+  signal: AbortSignal,
+): Promise<LinkConnection> {
   let transport: Transport | undefined;
   let failure: AgentError | undefined;
   const credentials = new MutualCredentials({
@@ -192,7 +195,9 @@ async function connected(client: Client, signal: AbortSignal): Promise<void> {
       throw new AgentError('link.unreachable', { problem: 'the connection could not be made' });
     }
     const before = state;
-    const changed = new Promise<void>((resolve) => channel.watchConnectivityState(before, Number.POSITIVE_INFINITY, () => resolve()));
+    const changed = new Promise<void>((resolve) =>
+      channel.watchConnectivityState(before, Number.POSITIVE_INFINITY, () => resolve()),
+    );
     await untilAborted(changed, signal);
     state = channel.getConnectivityState(true);
   }

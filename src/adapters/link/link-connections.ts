@@ -94,7 +94,11 @@ export class LinkConnections {
       })
       .catch((error: unknown) => {
         if (!deadline.aborted) throw error;
-        throw new AgentError('link.unreachable', { problem: `${key}: no connection within ${CONNECT_MS / 1_000} s` }, { cause: error });
+        throw new AgentError(
+          'link.unreachable',
+          { problem: `${key}: no connection within ${CONNECT_MS / 1_000} s` },
+          { cause: error },
+        );
       })
       .finally(() => {
         if (this.#dialling.get(key) === dialling) this.#dialling.delete(key);

@@ -124,10 +124,9 @@ export class NodeStreamCall implements NodeStream {
   #received(bytes: Buffer): void {
     const { admit, onMalformed } = this.#parts;
     const message = decode(bytes);
-    if (message === undefined) return onMalformed();
     const handler = this.#handler;
-    if (handler === undefined || !admit(this.node, message)) return;
-    this.#safely(() => handler.received(message));
+    if (message === undefined) onMalformed();
+    else if (handler !== undefined && admit(this.node, message)) this.#safely(() => handler.received(message));
   }
 
   #safely(step: () => void): void {

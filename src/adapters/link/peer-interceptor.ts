@@ -1,9 +1,9 @@
 import type { TLSSocket } from 'node:tls';
 import {
   type Metadata,
-  type ServerInterceptor,
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
+  type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
 import type { PeerNode } from '../../ports/driving/node-streams.js';

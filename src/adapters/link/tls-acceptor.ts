@@ -1,6 +1,6 @@
 import { constants } from 'node:crypto';
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
-import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from 'node:tls';
+import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { TokenBucket } from '../../domain/link/rate-limit.js';
 

@@ -37,8 +37,10 @@ interface Refusing {
 /** A call that is always answered with this status; of every kind. */
 export function refused(code: number, details: string) {
   return {
-    unary: (_call: { readonly metadata: Metadata }, callback: (error: { readonly code: number; readonly details: string }) => void) =>
-      callback({ code, details }),
+    unary: (
+      _call: { readonly metadata: Metadata },
+      callback: (error: { readonly code: number; readonly details: string }) => void,
+    ) => callback({ code, details }),
     stream: (call: Refusing) => void call.emit('error', { code, details }),
   };
 }

@@ -1,8 +1,8 @@
+import { AgentError } from '../../domain/kernel/errors.js';
 import { type Heartbeat, heartbeatMessage } from '../../domain/link/heartbeat.js';
 import { isDead, LOOK_MS } from '../../domain/link/liveness.js';
-import { HEARTBEAT_MS, type LinkMessage, LIVENESS_MS, type ServerFacts, type ServerMessage } from '../../domain/link/model.js';
+import { HEARTBEAT_MS, LIVENESS_MS, type LinkMessage, type ServerFacts, type ServerMessage } from '../../domain/link/model.js';
 import type { OwnTags } from '../../domain/link/own-tags.js';
-import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { LinkEnd, LinkStream } from '../../ports/link/control-link.js';
@@ -179,9 +179,9 @@ export class Conversation {
     const { ownTags, clock, counts, isOld } = this.#parts;
     if (this.#closed) return;
     const sentAt = this.#beats.get(message.tag);
-    if (sentAt !== undefined) return this.#beatAnswered(message.tag, sentAt);
     const question = this.#questions.get(message.tag);
-    if (question !== undefined) question(message);
+    if (sentAt !== undefined) this.#beatAnswered(message.tag, sentAt);
+    else if (question !== undefined) question(message);
     else if (ownTags.has(message.tag, clock.monotonic())) counts.strayAnswers++;
     else if (isOld(this.#server, message)) counts.oldEpochs++;
     else if (message.type === 'DRAINING') this.#draining = true;
@@ -211,10 +211,9 @@ export class Conversation {
   }
 
   #handOn(message: ServerMessage): void {
-    if (this.#session !== undefined && this.#held === undefined) return this.#parts.onMessage(this.#session, message);
-    const held = this.#held ?? [];
-    if (held.length >= MOST_HELD) return this.#fail(`the server sent ${MOST_HELD} messages before it answered a heartbeat`);
-    held.push(message);
+    if (this.#session !== undefined && this.#held === undefined) this.#parts.onMessage(this.#session, message);
+    else if ((this.#held?.length ?? 0) < MOST_HELD) this.#held?.push(message);
+    else this.#fail(`the server sent ${MOST_HELD} messages before it answered a heartbeat`);
   }
 
   #fail(problem: string): void {

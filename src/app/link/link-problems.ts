@@ -21,7 +21,13 @@ export function linkProblems(
   const ofRoles =
     rolesFailure === undefined
       ? []
-      : [problem(`the roles of this node are carried over: ${reasonOf(rolesFailure.error)}`, rolesFailure.since, rolesFailure.error)];
+      : [
+          problem(
+            `the roles of this node are carried over: ${reasonOf(rolesFailure.error)}`,
+            rolesFailure.since,
+            rolesFailure.error,
+          ),
+        ];
   return [...(state.connected === undefined ? lost(state) : connected(state.connected, clock)), ...ofRoles];
 }
 
@@ -32,7 +38,7 @@ function lost({ lastError, lostSince }: LinkState): readonly StatusProblem[] {
 }
 
 function connected(
-  { skewMs, lastBeat, since }: NonNullable<LinkState['connected']>,
+  { skewMs, lastBeat, since, server, supersededBy }: NonNullable<LinkState['connected']>,
   clock: Pick<Clock, 'monotonic' | 'now'>,
 ): readonly StatusProblem[] {
   const silentMs = lastBeat === undefined ? 0 : clock.monotonic() - lastBeat.answeredAt;
@@ -40,6 +46,11 @@ function connected(
   if (silentMs >= UNANSWERED_MS) {
     const reason = `the control plane has not answered a heartbeat for ${formatDuration(Math.floor(silentMs / 1_000) * 1_000)}`;
     problems.push({ subject: SUBJECT, reason, since: clock.now() - silentMs, remedy: FOR_A_LOG });
+  }
+  if (supersededBy !== undefined) {
+    const reason = `the control plane is at epoch ${server?.epoch}, behind ${supersededBy}: what it instructs is dropped`;
+    const remedy = 'look whether its store was put back from a copy; register this node again if it stays so';
+    problems.push({ subject: SUBJECT, reason, since, remedy });
   }
   if (skewMs !== undefined && Math.abs(skewMs) >= SKEW_MS) {
     const by = formatDuration(Math.round(Math.abs(skewMs) / 1_000) * 1_000);

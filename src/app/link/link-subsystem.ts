@@ -2,7 +2,7 @@ import type { AuditHead } from '../../domain/audit/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { EpochFence } from '../../domain/link/epoch-fence.js';
 import type { Heartbeat } from '../../domain/link/heartbeat.js';
-import type { AgentFacts, ServerFacts, ServerMessage } from '../../domain/link/model.js';
+import type { AgentFacts, Epoch, ServerFacts, ServerMessage } from '../../domain/link/model.js';
 import { OwnTags } from '../../domain/link/own-tags.js';
 import { addressOrder, type LostLink, planReconnect } from '../../domain/link/reconnect.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -52,6 +52,8 @@ export interface LinkState {
         readonly server: ServerFacts | undefined;
         /** Server - us, milliseconds; undefined where the server does not say it. */
         readonly skewMs: number | undefined;
+        /** An epoch that is higher than this server's: what it instructs is dropped. */
+        readonly supersededBy: Epoch | undefined;
         /** On the monotonic clock. */
         readonly lastBeat: AnsweredBeat | undefined;
       }
@@ -122,7 +124,8 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
    */
   async ask(type: string, jsonB64: string, timeoutMs: number, options: CallOptions): Promise<ServerMessage> {
     const conversation = this.#current?.conversation;
-    if (conversation === undefined) throw new AgentError('link.unreachable', { problem: 'there is no link to the control plane' });
+    if (conversation === undefined)
+      throw new AgentError('link.unreachable', { problem: 'there is no link to the control plane' });
     return conversation.ask(type, jsonB64, timeoutMs, options);
   }
 
@@ -163,6 +166,7 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
               address,
               server: current.conversation.session?.server,
               skewMs: stream?.clockSkewMs,
+              supersededBy: this.#supersededBy(current.conversation.session?.server),
               lastBeat: current.conversation.lastBeat,
             },
       lastError: this.#lastError,
@@ -245,7 +249,8 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
   async #converse(index: number, onOpened: () => void, options: CallOptions): Promise<Conversation> {
     const { link, addresses, facts, clock, newTag } = this.#parts;
     const address = addresses[index];
-    if (address === undefined) throw new AgentError('link.unreachable', { problem: 'no address of a control plane is configured' });
+    if (address === undefined)
+      throw new AgentError('link.unreachable', { problem: 'no address of a control plane is configured' });
     const stream = await link.open(address, { ...facts(), session: ++this.#streams }, options);
     const conversation: Conversation = new Conversation({
       stream,
@@ -302,7 +307,10 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
     const { session } = current.conversation;
     if (session === undefined) return;
     const { server } = session;
-    if (server !== undefined) this.#spreadMs = server.spreadMs;
+    if (server !== undefined) {
+      this.#spreadMs = server.spreadMs;
+      this.#fence.admit(server.fleet, server.epoch);
+    }
     const { host, port } = addresses[current.index] ?? { host: '', port: 0 };
     logger.info('linked to the control plane', { host, port, server: server?.server, epoch: server?.epoch });
     for (const user of users) this.#safely(() => user.opened(session));
@@ -330,10 +338,13 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
   }
 
   #isOld(server: ServerFacts | undefined, { epoch }: ServerMessage): boolean {
-    if (server === undefined) return false;
-    // That of the stream counts as seen, also where its messages do not repeat it.
-    const streamIsOld = !this.#fence.admit(server.fleet, server.epoch);
-    return epoch === undefined ? streamIsOld : !this.#fence.admit(server.fleet, epoch);
+    // A message may leave out the epoch of its stream.
+    return server !== undefined && !this.#fence.admit(server.fleet, epoch ?? server.epoch);
+  }
+
+  #supersededBy(server: ServerFacts | undefined): Epoch | undefined {
+    const highest = server === undefined ? undefined : this.#fence.highest(server.fleet);
+    return highest !== undefined && server !== undefined && server.epoch < highest ? highest : undefined;
   }
 
   #beat(localAddress: string): Heartbeat {

@@ -129,7 +129,11 @@ export const errorCodes = {
     retry: true,
     remedy: 'check that the API server answers and that the kubeconfig of this node is valid',
   },
-  'link.superseded': { kind: 'conflict', retry: true, remedy: 'a newer stream of this node has taken over: nothing needs to be done' },
+  'link.superseded': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'a newer stream of this node has taken over: nothing needs to be done',
+  },
   'link.timed_out': { kind: 'unavailable', retry: true, remedy: 'try again when the control plane answers' },
   'link.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: 12 MiB in one message at most' },
   'link.unreachable': {
@@ -171,7 +175,11 @@ export const errorCodes = {
     remedy: 'ask what became of it before doing it again',
   },
   'store.too_large': { kind: 'exhausted', retry: false, remedy: 'split it: 100 keys and 1 MiB at most in one step' },
-  'store.unavailable': { kind: 'unavailable', retry: true, remedy: 'mend the disk or the store of the control plane, then try again' },
+  'store.unavailable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend the disk or the store of the control plane, then try again',
+  },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
   'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },

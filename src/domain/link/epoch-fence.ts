@@ -11,4 +11,9 @@ export class EpochFence {
     this.#highest.set(fleet, epoch);
     return true;
   }
+
+  /** Undefined before there was one. */
+  highest(fleet: string): Epoch | undefined {
+    return this.#highest.get(fleet);
+  }
 }

@@ -2,8 +2,8 @@ import {
   type AgentFacts,
   type Capabilities,
   type Capability,
-  capabilities as knownCapabilities,
   epoch,
+  capabilities as knownCapabilities,
   type ServerFacts,
 } from './model.js';
 

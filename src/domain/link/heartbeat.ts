@@ -1,5 +1,11 @@
 import type { AuditHead } from '../audit/model.js';
-import { type Capabilities, type LinkMessage, HEARTBEAT_TYPE, type Capability, capabilities as knownCapabilities } from './model.js';
+import {
+  type Capabilities,
+  type Capability,
+  HEARTBEAT_TYPE,
+  capabilities as knownCapabilities,
+  type LinkMessage,
+} from './model.js';
 import { payloadOf, readPayload, SMALL_PAYLOAD_BYTES } from './payload.js';
 import { isNodeState, type NodeState } from './roles.js';
 

@@ -1,4 +1,4 @@
-import { decodeBase64, encodeBase64 } from './base64.js';
+import { decodeBase64, decodedLength, encodeBase64 } from './base64.js';
 import { decodeUtf8, encodeUtf8 } from './utf8.js';
 
 /** What `jsonB64` holds, or why it holds nothing. */
@@ -12,10 +12,9 @@ export function payloadOf(value: unknown): string {
   return encodeBase64(encodeUtf8(JSON.stringify(value)));
 }
 
-/** Strict: standard base64 with padding, UTF-8, JSON, and at most `limit` characters before anything is decoded. */
+/** Strict: standard base64 with padding, UTF-8, JSON; more than `limit` bytes are refused before anything is decoded. */
 export function readPayload(jsonB64: string, limit: number): Payload {
-  // Four characters stand for three bytes.
-  if (jsonB64.length > Math.ceil(limit / 3) * 4) return { ok: false, problem: `larger than ${limit} bytes` };
+  if ((decodedLength(jsonB64) ?? 0) > limit) return { ok: false, problem: `larger than ${limit} bytes` };
   const bytes = decodeBase64(jsonB64);
   if (bytes === undefined) return { ok: false, problem: 'no base64' };
   const text = decodeUtf8(bytes);

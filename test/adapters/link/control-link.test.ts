@@ -39,7 +39,12 @@ afterAll(() => {
 });
 
 async function serving(more: Partial<GrpcNodeServerParts> = {}) {
-  const [streams, calls, enrolment, logger] = [new RecordingStreams(), new RecordingCalls(), new RecordingEnrolment(), new FakeLogger()];
+  const [streams, calls, enrolment, logger] = [
+    new RecordingStreams(),
+    new RecordingCalls(),
+    new RecordingEnrolment(),
+    new FakeLogger(),
+  ];
   const listen = { host: '127.0.0.1', port: 0 };
   const node = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, clock, logger, ...more });
   await node.start();
@@ -187,7 +192,13 @@ describe('a stream', () => {
     await clock.sleep(30, { signal });
     const other = await connections.to(address, { signal });
     expect(streams.seen.length).toBe(1);
-    other.client.makeBidiStreamRequest('/no.such/Method', (b: Buffer) => b, (b: Buffer) => b).on('error', () => {});
+    other.client
+      .makeBidiStreamRequest(
+        '/no.such/Method',
+        (b: Buffer) => b,
+        (b: Buffer) => b,
+      )
+      .on('error', () => {});
     await expect.poll(() => stream.lastByteAt() - before).toBeGreaterThanOrEqual(25);
   });
 
@@ -282,7 +293,13 @@ describe('a connection that cannot be made', () => {
       code: 'certificate.untrusted',
       facts: { problem: expect.stringContaining('it is not for this name') },
     });
-    const old = pki.issue({ name: 's', san: ['DNS:localhost'], usage: 'serverAuth', from: '20200101000000Z', to: '20200201000000Z' });
+    const old = pki.issue({
+      name: 's',
+      san: ['DNS:localhost'],
+      usage: 'serverAuth',
+      from: '20200101000000Z',
+      to: '20200201000000Z',
+    });
     const expired = await serving({ pair: () => ({ ...old, clientRoots: [pki.root] }) });
     const error = await failure('localhost', expired.address.port);
     expect(error.code).toBe('certificate.untrusted');
@@ -293,7 +310,9 @@ describe('a connection that cannot be made', () => {
     const { address, node } = await serving();
     const error = await failure('localhost', address.port, () => ({ ...nodePair(strangers), ca: pki.root }));
     expect(error.code).toBe('certificate.refused');
-    expect(error.facts.problem).toMatch(/^the certificate is not good: .* \(valid from .* to .*; the server's clock says .* GMT\)$/);
+    expect(error.facts.problem).toMatch(
+      /^the certificate is not good: .* \(valid from .* to .*; the server's clock says .* GMT\)$/,
+    );
     const expired = nodePair(pki, 'n1', { from: '20200101000000Z', to: '20200201000000Z' });
     expect((await failure('localhost', address.port, () => expired)).facts.problem).toMatch(/CERT_HAS_EXPIRED.*2020 GMT/);
     expect(node.counts().refused).toBe(2);
