@@ -12,7 +12,7 @@ import { type AcceptLimits, type Ends, type ServerPair, TlsAcceptor } from './tl
 
 /**
  * Budgets of one HTTP/2 connection (I2). grpc-js has options for the number of streams only; an agent needs a few of everything, and 16 KiB
- * of headers hold all of ours ten times.
+ * of headers hold all of ours ten times. (Those of a first call, on their way before the client has seen this, are held by nghttp2 to 64 KiB.)
  */
 const budgets = {
   settings: { maxConcurrentStreams: 32, maxHeaderListSize: 16 * 1024 },

@@ -73,6 +73,7 @@ export class NodeStreamCall implements NodeStream {
   }
 
   async send(message: ServerMessage): Promise<boolean> {
+    if (this.#ended || this.#closed) return false;
     const bytes = Buffer.from(ToNodeAgent.encode(wireServerMessage(message)).finish());
     if (bytes.length > MAX_SENT_BYTES) {
       throw new AgentError('link.too_large', { problem: `${message.type} has ${bytes.length} bytes, ${MAX_SENT_BYTES} at most` });

@@ -20,9 +20,12 @@ export interface AcceptLimits {
   readonly unfinished: number;
   /** Of the handshake and the first call's headers together. */
   readonly firstCallMs: number;
-  /** Accepted, and not begun. The kernel's own queue is as long again. */
+  /** Accepted, and not begun. */
   readonly waiting: number;
 }
+
+/** Connections that the kernel holds for us. */
+const BACKLOG = 4_096;
 
 export const usualLimits: AcceptLimits = { perSecond: 200, unfinished: 1_000, firstCallMs: 10_000, waiting: 4_096 };
 
@@ -76,7 +79,7 @@ export class TlsAcceptor {
       this.#listener = listener;
       await new Promise<void>((resolve, reject) => {
         listener.once('error', reject);
-        listener.listen({ host, port, backlog: this.#parts.limits.waiting }, resolve);
+        listener.listen({ host, port, backlog: BACKLOG }, resolve);
       });
       // Running out of descriptors fails an accept; the next one is tried by itself.
       listener.on('error', () => {});
