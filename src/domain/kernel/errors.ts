@@ -168,7 +168,30 @@ export const errorCodes = {
     remedy: 'look at what it left behind, then send it again under a new tag',
   },
   'instruction.not_started': { kind: 'unavailable', retry: true, remedy: 'send it again' },
+  'link.duplicate': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'another machine runs with the certificate of this node: stop it, or register one of them again',
+  },
+  'link.limited': { kind: 'exhausted', retry: true, remedy: 'send less often' },
+  'link.not_served': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free the port or name another, then start again',
+  },
   'link.refused': { kind: 'denied', retry: true, remedy: 'mend the cause that the server names' },
+  'link.roles_unreadable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'check that the API server answers and that the kubeconfig of this node is valid',
+  },
+  'link.superseded': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'a newer stream of this node has taken over: nothing needs to be done',
+  },
+  'link.timed_out': { kind: 'unavailable', retry: true, remedy: 'try again when the control plane answers' },
+  'link.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: 12 MiB in one message at most' },
   'link.unreachable': {
     kind: 'unavailable',
     retry: true,
