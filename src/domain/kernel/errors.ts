@@ -110,14 +110,35 @@ export const errorCodes = {
     retry: false,
     remedy: 'run `holdfast restore`, which puts the newest intact copy in place',
   },
+  'log.denied': {
+    kind: 'denied',
+    retry: false,
+    remedy: 'a node writes only what is its own, under names that begin with its id',
+  },
+  'log.invalid': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'mend the program that asked: no state of the log could make this valid',
+  },
   'log.newer_schema': {
     kind: 'invalid',
     retry: false,
     remedy: 'run the newer version that wrote this file, or another data directory',
   },
   'log.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'log.outcome_unknown': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'propose it again with the same request id, which tells what became of it',
+  },
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
   'log.closed': { kind: 'unavailable', retry: true, remedy: 'try again when the log is open' },
+  'log.too_many': { kind: 'exhausted', retry: true, remedy: 'propose less often, or remove what is no longer needed' },
+  'log.view_not_written': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free disk space or mend the disk: the view is kept in memory until then, and a restart needs the control plane',
+  },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },
   'metrics.not_served': {
     kind: 'unavailable',
@@ -137,7 +158,11 @@ export const errorCodes = {
     remedy: 'ask what became of it before doing it again',
   },
   'store.too_large': { kind: 'exhausted', retry: false, remedy: 'split it: 100 keys and 1 MiB at most in one step' },
-  'store.unavailable': { kind: 'unavailable', retry: true, remedy: 'mend the disk or the store of the control plane, then try again' },
+  'store.unavailable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend the disk or the store of the control plane, then try again',
+  },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
   'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
