@@ -2,20 +2,15 @@ import { Channel, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { LogServiceHandler, type LogServiceParts } from '../../src/adapters/log/grpc-log-handler.js';
 import { logServiceDefinition, logServiceImplementation } from '../../src/adapters/log/grpc-log-service.js';
 import { GrpcOrderedLog } from '../../src/adapters/log/grpc-ordered-log.js';
-import { aid, nid, registrationId } from '../../src/domain/link/model.js';
 import { nodeReads } from '../../src/domain/log/visibility.js';
 import type { Clock } from '../../src/ports/clock.js';
 import type { NodeProposals } from '../../src/ports/driving/node-proposals.js';
 import type { PeerNode } from '../../src/ports/driving/node-streams.js';
 import type { OrderedLog } from '../../src/ports/log/ordered-log.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
+import { peer } from './peer.js';
 
 const LIMITS = { 'grpc.max_receive_message_length': 16 * 1024 * 1024 };
-
-export function peer(name: string): PeerNode {
-  const identity = { role: 'node' as const, aid: aid('account'), nid: nid(name), registration: registrationId('r1') };
-  return { identity, serial: '1', notAfter: Number.MAX_SAFE_INTEGER, address: '127.0.0.1:1' };
-}
 
 /** Any proposal of any node. */
 export function everything(log: OrderedLog): NodeProposals {
@@ -32,16 +27,16 @@ interface RigOptions {
   readonly log: OrderedLog;
   readonly clock: Clock;
   readonly service?: Partial<LogServiceParts>;
+  readonly peerOf?: () => PeerNode;
   /** 0 takes any. */
   readonly port?: number;
 }
 
 /** The log service on a plain server on loopback, every caller being one node. */
-export async function logServiceRig({ log, clock, service = {}, port: wanted = 0 }: RigOptions) {
+export async function logServiceRig({ log, clock, service = {}, port: wanted = 0, peerOf = () => peer('n1') }: RigOptions) {
   const logger = new FakeLogger();
   const handler = new LogServiceHandler({ log, clock, proposals: everything(log), reads: nodeReads, ...service });
   const server = new Server(LIMITS);
-  const peerOf = () => peer('n1');
   server.addService(logServiceDefinition, logServiceImplementation({ handler, peerOf, clock, logger }));
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`127.0.0.1:${wanted}`, ServerCredentials.createInsecure(), (error, bound) =>

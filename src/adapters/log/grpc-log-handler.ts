@@ -49,7 +49,7 @@ export class LogServiceHandler {
     this.#parts = parts;
     this.#encoder = new EntryEncoder(reads);
     this.#pages = new SnapshotPages({ log, reads, clock, everyMs: snapshotEveryMs });
-    this.#backlog = new Backlog(log, this.#encoder, clock);
+    this.#backlog = new Backlog(log, reads, clock);
   }
 
   /** Open watches, and how many entries and snapshots were encoded so far, for however many nodes. */
@@ -86,7 +86,7 @@ export class LogServiceHandler {
   async watch(node: PeerNode, { from }: wire.WatchRequest, outlet: Outlet, options: CallOptions): Promise<void> {
     const cursor = cursorFromWire(from);
     const { nid } = node.identity;
-    const end = this.#backlog.begin();
+    const end = this.#backlog.begin(cursor);
     this.#watchers += 1;
     try {
       await this.#stream(nid, cursor, outlet, options);
