@@ -205,14 +205,35 @@ export const errorCodes = {
     retry: false,
     remedy: 'run `holdfast restore`, which puts the newest intact copy in place',
   },
+  'log.denied': {
+    kind: 'denied',
+    retry: false,
+    remedy: 'a node writes only what is its own, under names that begin with its id',
+  },
+  'log.invalid': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'mend the program that asked: no state of the log could make this valid',
+  },
   'log.newer_schema': {
     kind: 'invalid',
     retry: false,
     remedy: 'run the newer version that wrote this file, or another data directory',
   },
   'log.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'log.outcome_unknown': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'propose it again with the same request id, which tells what became of it',
+  },
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },
+  'log.too_many': { kind: 'exhausted', retry: true, remedy: 'propose less often, or remove what is no longer needed' },
+  'log.view_not_written': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free disk space or mend the disk: the view is kept in memory until then, and a restart needs the control plane',
+  },
   'metrics.not_served': {
     kind: 'unavailable',
     retry: true,

@@ -24,6 +24,15 @@ describe('encodeTableDelta', () => {
     expect(encodeTableDelta([7], [{ number: 1, spec }])).toEqual(good);
   });
 
+  test('a refusal is one byte of it', () => {
+    const spec = listener('a/b/c', []);
+    const [serving, refusing] = [spec, { ...spec, refuse: true }].map((each) =>
+      encodeTableDelta([], [{ number: 1, spec: each }]),
+    );
+    const differing = [...(serving ?? [])].flatMap((byte, at) => (byte === refusing?.[at] ? [] : [[at, byte, refusing?.[at]]]));
+    expect(differing).toEqual([[25, 0, 1]]);
+  });
+
   test('refuses more endpoints than can be counted', () => {
     const spec = listener(
       'a/b/c',
