@@ -96,7 +96,27 @@ export const errorCodes = {
     retry: false,
     remedy: 'look at what it left behind, then send it again under a new tag',
   },
+  'instruction.no_source': {
+    kind: 'unavailable',
+    retry: false,
+    remedy: 'name the servers of scripts in the configuration',
+  },
   'instruction.not_started': { kind: 'unavailable', retry: true, remedy: 'send it again' },
+  'instruction.timed_out': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at whether it took effect, then send it again under a new tag',
+  },
+  'journal.newer_schema': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'run the newer version that wrote this file, or another data directory',
+  },
+  'journal.unavailable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free disk space or mend the disk: until then reads are answered and instructions with effects are refused',
+  },
   'link.refused': { kind: 'denied', retry: true, remedy: 'mend the cause that the server names' },
   'link.unreachable': {
     kind: 'unavailable',
@@ -131,13 +151,23 @@ export const errorCodes = {
   'resource.conflict': { kind: 'conflict', retry: true, remedy: 'look at what changed meanwhile and try again' },
   'resource.invalid': { kind: 'invalid', retry: false, remedy: 'mend the manifest at the places that are named' },
   'resource.not_found': { kind: 'not_found', retry: false, remedy: 'list what there is with `holdfast get`' },
+  'service.failed': { kind: 'internal', retry: true, remedy: 'look into the journal of systemd for what it refused' },
+  'service.unmanaged': {
+    kind: 'unavailable',
+    retry: false,
+    remedy: 'install the service, so that systemd runs the daemon, or restart it by hand',
+  },
   'store.outcome_unknown': {
     kind: 'unavailable',
     retry: true,
     remedy: 'ask what became of it before doing it again',
   },
   'store.too_large': { kind: 'exhausted', retry: false, remedy: 'split it: 100 keys and 1 MiB at most in one step' },
-  'store.unavailable': { kind: 'unavailable', retry: true, remedy: 'mend the disk or the store of the control plane, then try again' },
+  'store.unavailable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend the disk or the store of the control plane, then try again',
+  },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
   'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
