@@ -175,7 +175,7 @@ export class Intake {
     const found = replay(row, request.digest, hasReply);
     const subject = { ...row, who: request.who, payloadDigest: request.payloadDigest };
     void trail.decision(subject, found.kind === 'refuse' ? found.rule : 'repeat', found.kind);
-    if (found.kind === 'answer') void results.again(keyText(request.key));
+    if (found.kind === 'answer') void results.again(keyText(request.key), request.receivedMonotonic);
     if (found.kind === 'refuse') this.#say(request.key, request.kind.failure(found.text));
   }
 

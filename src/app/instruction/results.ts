@@ -17,6 +17,8 @@ export interface ResultsParts {
 interface Kept {
   row: Row;
   readonly bytes: number;
+  /** When it was last sent on the current stream; monotonic clock. */
+  sentAt: number | undefined;
   /** In memory only until the journal has it (engine.md K). */
   unwritten: { readonly reply: StoredReply; readonly changes: readonly JournalChange[] } | undefined;
 }
@@ -68,7 +70,7 @@ export class Results {
   /** What an earlier process has left; offered on the next stream. */
   restore(row: Row, bytes: number): void {
     const id = keyText(row);
-    this.#kept.set(id, { row, bytes, unwritten: undefined });
+    this.#kept.set(id, { row, bytes, sentAt: undefined, unwritten: undefined });
     if (row.state === 'acked' || bytes === 0) return;
     const { clock } = this.#parts;
     const finishedAt = clock.monotonic() - Math.max(0, clock.now() - (row.finishedAt ?? 0));
@@ -78,7 +80,8 @@ export class Results {
   /** Resolves when the reply was handed to the transport, or cannot be now. */
   async add({ row, reply, bytes, unwritten }: FinishedResult): Promise<void> {
     const id = keyText(row);
-    this.#kept.set(id, { row, bytes, unwritten: unwritten === undefined ? undefined : { reply, changes: unwritten } });
+    const memory = unwritten === undefined ? undefined : { reply, changes: unwritten };
+    this.#kept.set(id, { row, bytes, sentAt: undefined, unwritten: memory });
     if (reply === 'none') return;
     const { clock } = this.#parts;
     const offers = this.#offersOf(row.fleet);
@@ -90,11 +93,13 @@ export class Results {
     this.#wake();
   }
 
-  /** The server asks again for a reply that is kept. */
-  async again(id: string): Promise<void> {
+  /** The server has asked again, at `askedAt` on the monotonic clock, for a reply that is kept. */
+  async again(id: string, askedAt: number): Promise<void> {
     const [stream, kept] = [this.#stream, this.#kept.get(id)];
     if (stream === undefined || kept === undefined) return;
-    // Whatever the offers think of it: a server that asks has not got it.
+    // What was sent meanwhile answers this as well, and what is unconfirmed may have crossed the question.
+    if (kept.sentAt !== undefined && kept.sentAt >= askedAt) return;
+    if (this.#offersOf(stream.fleet).isOut(id, this.#parts.clock.monotonic())) return;
     await this.#offerOne(stream, id);
   }
 
@@ -139,6 +144,7 @@ export class Results {
     const acks = session.server?.capabilities.has('result-ack') ?? false;
     const stream = { session, fleet, acks };
     this.#stream = stream;
+    for (const kept of this.#kept.values()) kept.sentAt = undefined;
     this.#offersOf(fleet).opened(acks, this.#parts.clock.monotonic());
     this.#offer(stream).catch((error: unknown) => this.#parts.logger.error('results are not offered', { error }));
   }
@@ -209,10 +215,12 @@ export class Results {
   }
 
   async #send({ session }: Stream, id: string, { type, jsonB64 }: Reply): Promise<void> {
-    const tag = this.#kept.get(id)?.row.tag;
-    if (tag === undefined || !(await session.send({ type, tag, jsonB64 }))) return;
     const kept = this.#kept.get(id);
-    if (kept === undefined || kept.row.state !== 'finished') return;
+    if (kept === undefined) return;
+    kept.sentAt = this.#parts.clock.monotonic();
+    const { tag } = kept.row;
+    // It may be confirmed before the transport says that it has taken it.
+    if (!(await session.send({ type, tag, jsonB64 })) || kept.row.state !== 'finished') return;
     kept.row = handedRow(kept.row);
     this.#note(kept);
   }

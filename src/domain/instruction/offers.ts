@@ -69,6 +69,12 @@ export class ResultOffers {
     this.#stream = undefined;
   }
 
+  /** Whether it is on its way to a server that will confirm it. */
+  isOut(id: string, now: number): boolean {
+    const sentAt = this.#held.get(id)?.sentAt;
+    return this.#stream?.acks === true && sentAt !== undefined && now - sentAt < REOFFER_MS;
+  }
+
   /** It goes out at once, as its server waits for it. */
   sent(id: string, now: number): void {
     const held = this.#held.get(id);

@@ -63,7 +63,7 @@ export interface Journal extends ProblemSource {
   /**
    * Durable when it resolves: it survives kill -9 and a power cut. In the order of the calls; those that wait together share one fsync.
    * On abort it is written or not.
-   * @throws AgentError `journal.unavailable`: certainly not written
+   * @throws AgentError `journal.unavailable`: not written, as far as can be known; after a restart it may be there
    */
   commit(changes: readonly JournalChange[], options: CallOptions): Promise<void>;
 
