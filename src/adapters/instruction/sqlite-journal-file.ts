@@ -329,9 +329,9 @@ function applyChange(db: DatabaseSync, change: JournalChange): void {
     }
     case 'reply': {
       const { key, reply } = change;
-      if (reply === undefined) return remove(db, 'replies', key);
-      const [type, jsonB64] = reply === 'none' ? [null, null] : [reply.type, reply.jsonB64];
-      db.prepare(`INSERT OR REPLACE INTO replies VALUES (${SEQUENCE}, ?, ?)`).run(key.fleet, key.tag, type, jsonB64);
+      const [type, jsonB64] = reply === 'none' ? [null, null] : [reply?.type ?? null, reply?.jsonB64 ?? null];
+      if (reply === undefined) remove(db, 'replies', key);
+      else db.prepare(`INSERT OR REPLACE INTO replies VALUES (${SEQUENCE}, ?, ?)`).run(key.fleet, key.tag, type, jsonB64);
       return;
     }
     case 'remove':
