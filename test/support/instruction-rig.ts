@@ -42,7 +42,12 @@ export class FakeSession implements LinkSession {
   /** Is told of each message that the transport takes. */
   onSend: (message: LinkMessage) => void = () => {};
 
-  constructor(readonly server: ServerFacts | undefined = serverFacts()) {}
+  readonly server: ServerFacts | undefined;
+
+  /** `older`: a server that says nothing of itself. */
+  constructor(server: ServerFacts | 'older' = serverFacts()) {
+    this.server = server === 'older' ? undefined : server;
+  }
 
   get signal(): AbortSignal {
     return this.#over.signal;

@@ -124,7 +124,6 @@ export class Workbench {
   /** What runs outside of this process goes on; everything else is dropped where it is, for the next start to decide on. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    for (const { abort } of this.#running.values()) abort.abort();
     for (const wait of this.#waits.values()) wait.abort();
     await Promise.allSettled([...this.#tasks]);
   }
@@ -176,7 +175,7 @@ export class Workbench {
   /** Undefined when this process is stopped: the next one adopts what runs on, and decides on the rest. */
   async #outcome(item: Item, running: Running, work: (signal: AbortSignal) => Promise<EffectResult>): Promise<Ended | undefined> {
     try {
-      const result = await work(running.abort.signal);
+      const result = await work(AbortSignal.any([running.abort.signal, this.#stop.signal]));
       return { outcome: outcomeOf(result.answer, running.cancelled), result };
     } catch (error) {
       if (this.#stop.signal.aborted) return undefined;
