@@ -109,6 +109,20 @@ export function journalContract(name: string, make: () => Promise<() => Journal>
       await next.close();
     });
 
+    test('A15b: a reply that was set aside stays with its row', async () => {
+      const { journal } = await opened();
+      const reply = { type: 'BAD', jsonB64: 'e30=' };
+      const setAside: JournalChange = { change: 'set_aside', key: key('t1'), reply };
+      await journal.commit([put(finishedRow(sampleRow('t1'), 'done', NOW)), setAside], options);
+      expect(await journal.setAside(key('t1'), options)).toEqual(reply);
+      expect(await journal.reply(key('t1'), options)).toBeUndefined();
+      await journal.prune({ receivedBefore: NOW + 1, expiredBefore: NOW + 10, most: 10 }, options);
+      await journal.commit([put(sampleRow('t2'))], options);
+      expect(await journal.setAside(key('t1'), options)).toBeUndefined();
+      expect(await journal.setAside(key('t2'), options)).toBeUndefined();
+      await journal.close();
+    });
+
     test('a removed row is gone with all that it had', async () => {
       const { journal } = await opened();
       await journal.commit([put(sampleRow('t1')), { change: 'payload', key: key('t1'), jsonB64: 'e30=' }], options);

@@ -18,6 +18,7 @@ interface Stored {
   row: Row;
   payload?: string | undefined;
   reply?: StoredReply | undefined;
+  setAside?: StoredReply;
 }
 
 /** What outlives a process: several journals may be opened on it, one after the other. */
@@ -99,6 +100,13 @@ export class FakeJournal implements Journal {
     return this.#disk.rows.get(keyText(key))?.reply;
   }
 
+  async setAside(key: InstructionKey, { signal }: CallOptions): Promise<StoredReply | undefined> {
+    signal.throwIfAborted();
+    await this.#alive();
+    this.#check();
+    return this.#disk.rows.get(keyText(key))?.setAside;
+  }
+
   async payload(key: InstructionKey, { signal }: CallOptions): Promise<string | undefined> {
     signal.throwIfAborted();
     await this.#alive();
@@ -144,6 +152,11 @@ export class FakeJournal implements Journal {
       case 'reply': {
         const stored = this.#disk.rows.get(keyText(change.key));
         if (stored !== undefined) stored.reply = change.reply;
+        return;
+      }
+      case 'set_aside': {
+        const stored = this.#disk.rows.get(keyText(change.key));
+        if (stored !== undefined) stored.setAside = change.reply;
         return;
       }
       case 'remove':

@@ -96,9 +96,9 @@ export class SqliteJournalFile {
   }
 
   /** @throws AgentError `journal.unavailable` */
-  reply({ fleet, tag }: InstructionKey): StoredReply | undefined {
+  reply({ fleet, tag }: InstructionKey, table: 'replies' | 'set_aside'): StoredReply | undefined {
     return this.#read((db) => {
-      const sql = 'SELECT type, json_b64 FROM replies JOIN instructions USING (sequence) WHERE fleet = ? AND tag = ?';
+      const sql = `SELECT type, json_b64 FROM ${table} JOIN instructions USING (sequence) WHERE fleet = ? AND tag = ?`;
       const columns = db.prepare(sql).get(fleet, tag);
       return columns === undefined ? undefined : replyOf(columns);
     });
@@ -124,6 +124,7 @@ export class SqliteJournalFile {
         `DELETE FROM instructions WHERE ${tombstones} AND sequence NOT IN
           (SELECT sequence FROM instructions WHERE ${tombstones} ORDER BY sequence DESC LIMIT ?)`,
       ).run(most);
+      db.exec('DELETE FROM set_aside WHERE sequence NOT IN (SELECT sequence FROM instructions)');
     });
   }
 
@@ -327,21 +328,30 @@ function applyChange(db: DatabaseSync, change: JournalChange): void {
       else db.prepare(`INSERT OR REPLACE INTO payloads VALUES (${SEQUENCE}, ?)`).run(key.fleet, key.tag, jsonB64);
       return;
     }
-    case 'reply': {
-      const { key, reply } = change;
-      const [type, jsonB64] = reply === 'none' ? [null, null] : [reply?.type ?? null, reply?.jsonB64 ?? null];
-      if (reply === undefined) remove(db, 'replies', key);
-      else db.prepare(`INSERT OR REPLACE INTO replies VALUES (${SEQUENCE}, ?, ?)`).run(key.fleet, key.tag, type, jsonB64);
+    case 'reply':
+      if (change.reply === undefined) remove(db, 'replies', change.key);
+      else putReply(db, 'replies', change.key, change.reply);
       return;
-    }
+    case 'set_aside':
+      putReply(db, 'set_aside', change.key, change.reply);
+      return;
     case 'remove':
-      for (const table of ['payloads', 'replies', 'instructions'] as const) remove(db, table, change.key);
+      for (const table of ['payloads', 'replies', 'set_aside', 'instructions'] as const) remove(db, table, change.key);
       return;
     case 'epoch':
       db.prepare('INSERT OR REPLACE INTO epochs VALUES (?, ?)').run(change.fleet, String(change.epoch));
   }
 }
 
-function remove(db: DatabaseSync, table: 'payloads' | 'replies' | 'instructions', { fleet, tag }: InstructionKey): void {
+function remove(
+  db: DatabaseSync,
+  table: 'payloads' | 'replies' | 'set_aside' | 'instructions',
+  { fleet, tag }: InstructionKey,
+): void {
   db.prepare(`DELETE FROM ${table} WHERE sequence = ${SEQUENCE}`).run(fleet, tag);
+}
+
+function putReply(db: DatabaseSync, table: 'replies' | 'set_aside', { fleet, tag }: InstructionKey, reply: StoredReply): void {
+  const [type, jsonB64] = reply === 'none' ? [null, null] : [reply.type, reply.jsonB64];
+  db.prepare(`INSERT OR REPLACE INTO ${table} VALUES (${SEQUENCE}, ?, ?)`).run(fleet, tag, type, jsonB64);
 }

@@ -15,6 +15,7 @@ export const SCHEMA = `
   CREATE INDEX unfinished ON instructions (sequence) WHERE finished = 0;
   CREATE TABLE payloads (sequence INTEGER PRIMARY KEY, json_b64 TEXT NOT NULL) STRICT;
   CREATE TABLE replies (sequence INTEGER PRIMARY KEY, type TEXT, json_b64 TEXT) STRICT;
+  CREATE TABLE set_aside (sequence INTEGER PRIMARY KEY, type TEXT, json_b64 TEXT) STRICT;
   CREATE TABLE epochs (fleet TEXT PRIMARY KEY, epoch TEXT NOT NULL) STRICT, WITHOUT ROWID;
 `;
 

@@ -31,7 +31,9 @@ function run(request: JournalRequest): unknown {
     case 'find':
       return file.find(request.keys);
     case 'reply':
-      return file.reply(request.key);
+      return file.reply(request.key, 'replies');
+    case 'setAside':
+      return file.reply(request.key, 'set_aside');
     case 'payload':
       return file.payload(request.key);
     case 'prune':

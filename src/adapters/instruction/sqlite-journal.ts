@@ -100,6 +100,10 @@ export class SqliteJournal implements Journal {
     return this.#read({ call: 'reply', key }, options);
   }
 
+  setAside(key: InstructionKey, options: CallOptions): Promise<StoredReply | undefined> {
+    return this.#read({ call: 'setAside', key }, options);
+  }
+
   payload(key: InstructionKey, options: CallOptions): Promise<string | undefined> {
     return this.#read({ call: 'payload', key }, options);
   }

@@ -8,7 +8,6 @@ import {
   tag,
 } from '../../domain/instruction/model.js';
 import type { InstructionPolicy } from '../../domain/instruction/policy.js';
-import { MOST_TOMBSTONES, TOMBSTONE_AFTER_EXPIRY_MS, TOMBSTONE_MS } from '../../domain/instruction/retention.js';
 import type { RowState } from '../../domain/instruction/row.js';
 import type { ScriptSources } from '../../domain/instruction/script.js';
 import { isForeignType, isReplyType, OwnTags } from '../../domain/instruction/unanswered.js';
@@ -28,6 +27,7 @@ import type { LinkSession, LinkUser } from '../link/link-session.js';
 import { AuditTrail, type OnAuditFailure } from './audit-trail.js';
 import { Effects } from './effects.js';
 import { encodeAnswer, replyBytes } from './encode.js';
+import { Housekeeping } from './housekeeping.js';
 import { Intake } from './intake.js';
 import { decodePayload } from './payload.js';
 import { RecentReads } from './reads.js';
@@ -40,12 +40,6 @@ import { type Ended, type Item, type Records, Workbench } from './workbench.js';
 
 /** For a result whose effect ends this process (engine.md A16b). */
 const CONFIRM_MS = 5_000;
-/** What was kept in memory is tried again, and old replies go. */
-const HOUSEKEEPING_MS = 60_000;
-/** A journal that could not be opened is tried again. */
-const REOPEN_MS = 10_000;
-/** Of the housekeeping: tombstones and folders of tasks. */
-const RARELY = 60;
 const MAX_CANCEL_BYTES = 4_096;
 
 export interface InstructionEngineParts {
@@ -104,6 +98,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
   readonly #intake: Intake;
   readonly #recovery: Recovery;
   readonly #trail: AuditTrail;
+  readonly #housekeeping: Housekeeping;
   readonly #reads = new RecentReads();
   readonly #ownTags = new OwnTags();
   readonly #epochs = new Map<string, Epoch>();
@@ -111,7 +106,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
   readonly #stop = new AbortController();
   #current: { readonly session: LinkSession; readonly fleet: string } | undefined;
   #beginning: Promise<void> | undefined;
-  #housekeeping: Promise<void> | undefined;
+  #keeping: Promise<void> | undefined;
   #trouble: StatusProblem | undefined;
 
   constructor(parts: InstructionEngineParts) {
@@ -130,6 +125,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
     const both = { ...shared, results: this.#results, workbench: this.#workbench };
     this.#recovery = new Recovery(both);
     const recovered = () => this.#begun();
+    this.#housekeeping = new Housekeeping({ ...both, recovered });
     this.#intake = new Intake({ ...both, trail: this.#trail, reads: this.#reads, recovered });
   }
 
@@ -140,7 +136,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
     } catch (error) {
       if (!(error instanceof AgentError) || error.code !== 'journal.unavailable') throw error;
     }
-    this.#housekeeping = this.#keepHouse();
+    this.#keeping = this.#housekeeping.run(this.#stop.signal);
   }
 
   async ready(): Promise<void> {}
@@ -151,7 +147,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
     this.closed();
     await this.#intake.idle();
     await this.#workbench.stop();
-    await this.#housekeeping;
+    await this.#keeping;
     await this.#parts.journal.close();
   }
 
@@ -338,35 +334,6 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
       if (seen === undefined || seen < epoch) this.#epochs.set(fleet, epoch);
     }
     this.#intake.restore(await this.#recovery.run(opened, options));
-  }
-
-  async #keepHouse(): Promise<void> {
-    const { clock, logger } = this.#parts;
-    const { signal } = this.#stop;
-    for (let turn = 0; !signal.aborted; turn++) {
-      try {
-        await this.#begun();
-        await this.#results.sweep(signal);
-        if (turn % RARELY === 0) await this.#pruneRarely(signal);
-        await clock.sleep(HOUSEKEEPING_MS, { signal });
-      } catch (error) {
-        if (signal.aborted) return;
-        logger.warn('the journal of instructions could not be tidied', { error });
-        await clock.sleep(REOPEN_MS, { signal }).catch(() => {});
-      }
-    }
-  }
-
-  /** Old tombstones, and folders of tasks that nobody will ask for. */
-  async #pruneRarely(signal: AbortSignal): Promise<void> {
-    const { clock, journal, tasks } = this.#parts;
-    const now = clock.now();
-    const receivedBefore = now - TOMBSTONE_MS;
-    await journal.prune({ receivedBefore, expiredBefore: now - TOMBSTONE_AFTER_EXPIRY_MS, most: MOST_TOMBSTONES }, { signal });
-    for (const id of await tasks.list({ signal })) {
-      const isNeeded = this.#workbench.list().some(({ item }) => item.row.task === id);
-      if (!isNeeded && (await tasks.state(id, { signal })).kind !== 'running') await tasks.forget(id, { signal });
-    }
   }
 
   #forget(key: InstructionKey): void {

@@ -1,4 +1,4 @@
-import { type InstructionKey, keyText, type Reply } from '../../domain/instruction/model.js';
+import { errorAnswer, type InstructionKey, keyText, type Reply } from '../../domain/instruction/model.js';
 import { ResultOffers } from '../../domain/instruction/offers.js';
 import { repliesToDrop } from '../../domain/instruction/retention.js';
 import { ackedRow, handedRow, type Row } from '../../domain/instruction/row.js';
@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Journal, JournalChange, StoredReply } from '../../ports/instruction/journal.js';
 import type { Logger } from '../../ports/logger.js';
 import type { LinkSession } from '../link/link-session.js';
+import { encodeAnswer, replyBytes } from './encode.js';
 
 export interface ResultsParts {
   readonly journal: Journal;
@@ -150,9 +151,14 @@ export class Results {
   }
 
   closed(): void {
-    if (this.#stream !== undefined) this.#offersOf(this.#stream.fleet).closed();
+    const stream = this.#stream;
     this.#stream = undefined;
+    if (stream === undefined) return;
+    const { clock, logger } = this.#parts;
+    const culprit = this.#offersOf(stream.fleet).closed(clock.monotonic());
     this.#wake();
+    if (culprit === undefined) return;
+    this.#setAside(culprit).catch((error: unknown) => logger.error('a result is not offered any more', { id: culprit, error }));
   }
 
   /** What was kept in memory only is written, and replies that are too old, too many or too large go. */
@@ -175,6 +181,34 @@ export class Results {
       this.#kept.delete(keyText(row));
       this.#offersOf(row.fleet).remove(keyText(row));
     }
+  }
+
+  /** Two connections have died after it was sent: an ERROR goes out in its place, and it stays here (engine.md A15b). */
+  async #setAside(id: string): Promise<void> {
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return;
+    const { row } = kept;
+    const offers = this.#offersOf(row.fleet);
+    offers.remove(id);
+    const reply = await this.#replyOf(kept);
+    if (reply === undefined || reply === 'none') return;
+    this.#parts.logger.error('a result was set aside: two connections have died after it was sent', {
+      tag: row.tag,
+      type: row.type,
+    });
+    const error = encodeAnswer(errorAnswer(poisonText(reply)));
+    const changes: readonly JournalChange[] = [
+      { change: 'set_aside', key: keyOf(row), reply },
+      { change: 'reply', key: keyOf(row), reply: error },
+    ];
+    const written = await this.#parts.journal.commit(changes, { signal: NEVER }).then(
+      () => true,
+      () => false,
+    );
+    const bytes = replyBytes(error);
+    this.#kept.set(id, { ...kept, bytes, unwritten: written ? undefined : { reply: error, changes } });
+    offers.add({ id, bytes, finishedAt: this.#parts.clock.monotonic(), waiterMs: row.waiterMs });
+    this.#wake();
   }
 
   async #offer(stream: Stream): Promise<void> {
@@ -247,6 +281,11 @@ export class Results {
     this.#offers.set(fleet, offers);
     return offers;
   }
+}
+
+function poisonText({ type, jsonB64 }: Reply): string {
+  const size = `${jsonB64.length} bytes of type ${type}`;
+  return `RESULT_SET_ASIDE: the instruction was carried out; two connections died after its result (${size}) was sent, and it is kept on the node`;
 }
 
 export function keyOf({ fleet, tag }: Row): InstructionKey {

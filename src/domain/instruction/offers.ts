@@ -2,6 +2,9 @@
 export const OFFER_WINDOW = 16;
 export const REOFFER_MS = 30_000;
 
+/** A connection that dies so soon after a result was sent may have died of it (engine.md A15b). */
+export const DEATH_MS = 5_000;
+
 /** Servers that acknowledge nothing (engine.md C3): so long must the stream live after the sending. */
 export const DELIVERED_MS = 30_000;
 /** The first sending and one more. */
@@ -25,6 +28,8 @@ interface Held extends Result {
   sentAt: number | undefined;
   /** On all streams. */
   sends: number;
+  /** A connection died after it was sent: it is offered alone, so that a second death tells. */
+  suspect: boolean;
 }
 
 export interface DueOffers {
@@ -47,7 +52,7 @@ export class ResultOffers {
 
   /** A result that nobody has confirmed. */
   add(result: Result): void {
-    this.#held.set(result.id, { ...result, sentAt: undefined, sends: 0 });
+    this.#held.set(result.id, { ...result, sentAt: undefined, sends: 0, suspect: false });
   }
 
   has(id: string): boolean {
@@ -65,8 +70,16 @@ export class ResultOffers {
     this.#stream = { acks, resentBytes: 0, resendAt: now };
   }
 
-  closed(): void {
+  /** The id of a result that two connections have died of, if there is one. */
+  closed(now: number): string | undefined {
+    const acks = this.#stream?.acks ?? false;
     this.#stream = undefined;
+    if (!acks) return undefined;
+    const out = [...this.#held.values()].filter(({ sentAt }) => sentAt !== undefined && now - sentAt < DEATH_MS);
+    const [first] = out;
+    const culprit = out.length === 1 && first?.suspect === true ? first.id : undefined;
+    for (const held of out) held.suspect = true;
+    return culprit;
   }
 
   /** Whether it is on its way to a server that will confirm it. */
@@ -88,12 +101,24 @@ export class ResultOffers {
 
   #dueWithAcks(now: number): DueOffers {
     const all = [...this.#held.values()];
+    for (const held of all) held.suspect &&= held.sentAt === undefined || now - held.sentAt < DEATH_MS;
+    const suspects = all.filter(({ suspect }) => suspect);
+    if (suspects.length > 0) return this.#dueAlone(suspects, now);
     const isOut = ({ sentAt }: Held) => sentAt !== undefined && now - sentAt < REOFFER_MS;
     const room = Math.max(0, OFFER_WINDOW - all.filter(isOut).length);
     const send = all.filter((held) => !isOut(held)).slice(0, room);
     for (const held of send) note(held, now);
     const times = all.flatMap(({ sentAt }) => (sentAt === undefined ? [] : [sentAt + REOFFER_MS]));
     return { send: send.map(({ id }) => id), delivered: [], nextAt: earliest(times) };
+  }
+
+  /** One at a time, each until it is confirmed or the stream has outlived it. */
+  #dueAlone(suspects: readonly Held[], now: number): DueOffers {
+    const out = suspects.find(({ sentAt }) => sentAt !== undefined);
+    const next = out ?? suspects[0];
+    if (out === undefined && next !== undefined) note(next, now);
+    const send = out === undefined && next !== undefined ? [next.id] : [];
+    return { send, delivered: [], nextAt: (next?.sentAt ?? now) + DEATH_MS };
   }
 
   #dueWithout(now: number, stream: { resentBytes: number; resendAt: number }): DueOffers {

@@ -12,6 +12,8 @@ export type JournalChange =
   | { readonly change: 'payload'; readonly key: InstructionKey; readonly jsonB64: string | undefined }
   /** What it was answered with; `none` for an answer that is silence, undefined removes it and leaves the row as a tombstone. */
   | { readonly change: 'reply'; readonly key: InstructionKey; readonly reply: StoredReply | undefined }
+  /** A reply that could not be sent, kept for as long as the row (engine.md A15b). */
+  | { readonly change: 'set_aside'; readonly key: InstructionKey; readonly reply: StoredReply }
   | { readonly change: 'remove'; readonly key: InstructionKey }
   /** The highest of the fleet's streams. */
   | { readonly change: 'epoch'; readonly fleet: string; readonly epoch: Epoch };
@@ -72,6 +74,9 @@ export interface Journal extends ProblemSource {
 
   /** Undefined when it is not kept. @throws AgentError `journal.unavailable` */
   reply(key: InstructionKey, options: CallOptions): Promise<StoredReply | undefined>;
+
+  /** A reply that was set aside, undefined when there is none. @throws AgentError `journal.unavailable` */
+  setAside(key: InstructionKey, options: CallOptions): Promise<StoredReply | undefined>;
 
   /** Undefined when it is not kept. @throws AgentError `journal.unavailable` */
   payload(key: InstructionKey, options: CallOptions): Promise<string | undefined>;

@@ -69,7 +69,9 @@ async function live(world: InstructionWorld, answers: Answers, facts: Life): Pro
   if (facts.power) for (const { id } of world.tasks.started) world.tasks.interrupt(id);
 }
 
-test('A1 to A7, law: whatever dies when, no script runs twice, each tag has one answer, and it is the true one', { timeout: 60_000 }, async () => {
+test('A1 to A7, law: whatever dies when, no script runs twice, each tag has one answer, and it is the true one', {
+  timeout: 60_000,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(life, { maxLength: 5 }), async (lives) => {
       const world = new InstructionWorld();

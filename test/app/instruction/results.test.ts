@@ -82,6 +82,33 @@ describe('servers that acknowledge', () => {
   });
 });
 
+test('A15b: a result that two connections die of is set aside, an ERROR in its place is confirmed, the others arrive', async () => {
+  const { world, process } = await unseen(20);
+  const confirmed: string[] = [];
+  let deaths = 0;
+  for (let turn = 0; turn < 30 && confirmed.length < 20; turn++) {
+    const session = new FakeSession();
+    session.onSend = ({ tag, type }) => {
+      if (session.signal.aborted) return;
+      if (tag === 't7' && type !== 'ERROR') {
+        deaths += 1;
+        process.drop();
+        return;
+      }
+      confirmed.push(tag);
+      queueMicrotask(() => process.engine.received(session, { type: 'RESULT_ACK', tag, jsonB64: 'e30=' }));
+    };
+    process.connect(session);
+    await process.settle(1_000);
+    process.drop();
+  }
+  expect(deaths).toBe(2);
+  expect([...new Set(confirmed)].sort()).toEqual(tags(20).sort());
+  const stored = world.disk.rows.get('fleet-a\nt7');
+  expect(stored?.reply).toMatchObject({ type: 'ERROR', jsonB64: expect.stringMatching(/^RESULT_SET_ASIDE: /) });
+  expect(stored?.setAside).toMatchObject({ type: 'RUN_REMOTE_SCRIPT_RESPONSE' });
+});
+
 describe('servers that do not', () => {
   test('C3: a result counts as delivered when the stream has lived for another 30 s', async () => {
     const world = new InstructionWorld();

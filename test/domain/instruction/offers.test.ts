@@ -36,7 +36,7 @@ describe('C4: servers that acknowledge', () => {
     offers.due(0);
     expect(offers.due(29_999).send).toEqual([]);
     expect(offers.due(30_000)).toEqual({ send: ['0'], delivered: [], nextAt: 60_000 });
-    offers.closed();
+    expect(offers.closed(31_000)).toBeUndefined();
     expect(offers.due(31_000).send).toEqual([]);
     offers.opened(true, 32_000);
     expect(offers.due(32_000).send).toEqual(['0']);
@@ -97,7 +97,7 @@ describe('C3: servers that do not', () => {
     offers.sent('0', 0);
     const sends = [];
     for (const now of [1_000, 2_000, 3_000]) {
-      offers.closed();
+      offers.closed(now);
       offers.opened(false, now);
       sends.push(offers.due(now).send);
     }
@@ -124,8 +124,58 @@ describe('C3: servers that do not', () => {
     offers.opened(false, 0);
     const sent = [0, 100, 200, 300].flatMap((now) => offers.due(now).send);
     expect(sent).toEqual(['0', '1']);
-    offers.closed();
+    offers.closed(0);
     offers.opened(false, 1_000);
     expect(offers.due(1_000).send).toEqual(['0']);
+  });
+});
+
+describe('A15b: a connection that dies within 5 s of a result', () => {
+  test('is a suspicion of all that was out; then each is offered alone, and the second death tells', () => {
+    const offers = holding(3, true);
+    expect(offers.due(0).send).toEqual(ids(3));
+    expect(offers.closed(4_999)).toBeUndefined();
+    offers.opened(true, 5_000);
+    expect(offers.due(5_000)).toEqual({ send: ['0'], delivered: [], nextAt: 10_000 });
+    expect(offers.due(5_001).send).toEqual([]);
+    offers.remove('0');
+    expect(offers.due(5_002)).toEqual({ send: ['1'], delivered: [], nextAt: 10_002 });
+    expect(offers.closed(6_000)).toBe('1');
+  });
+
+  test('what a stream has outlived is no suspect any more', () => {
+    const offers = holding(2, true);
+    offers.due(0);
+    offers.closed(1_000);
+    offers.opened(true, 2_000);
+    expect(offers.due(2_000).send).toEqual(['0']);
+    expect(offers.due(7_000).send).toEqual(['1']);
+    expect(offers.due(12_000).send).toEqual([]);
+    expect(offers.closed(12_000)).toBeUndefined();
+    offers.opened(true, 13_000);
+    expect(offers.due(13_000).send).toEqual(['0', '1']);
+  });
+
+  test('nothing is told by a death with another result on its way', () => {
+    const offers = holding(1, true);
+    offers.due(0);
+    offers.closed(1_000);
+    offers.opened(true, 2_000);
+    offers.due(2_000);
+    offers.add(result('new'));
+    offers.sent('new', 2_001);
+    expect(offers.closed(2_002)).toBeUndefined();
+  });
+
+  test('nor by one later than 5 s, nor where nothing is confirmed', () => {
+    const late = holding(1, true);
+    late.due(0);
+    expect(late.closed(5_000)).toBeUndefined();
+    late.opened(true, 6_000);
+    late.due(6_000);
+    expect(late.closed(6_001)).toBeUndefined();
+    const older = holding(1, false);
+    older.due(0);
+    expect([older.closed(1), older.closed(2)]).toEqual([undefined, undefined]);
   });
 });
