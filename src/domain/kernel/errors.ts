@@ -167,7 +167,27 @@ export const errorCodes = {
     retry: false,
     remedy: 'look at what it left behind, then send it again under a new tag',
   },
+  'instruction.no_source': {
+    kind: 'unavailable',
+    retry: false,
+    remedy: 'name the servers of scripts in the configuration',
+  },
   'instruction.not_started': { kind: 'unavailable', retry: true, remedy: 'send it again' },
+  'instruction.timed_out': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at whether it took effect, then send it again under a new tag',
+  },
+  'journal.newer_schema': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'run the newer version that wrote this file, or another data directory',
+  },
+  'journal.unavailable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free disk space or mend the disk: until then reads are answered and instructions with effects are refused',
+  },
   'link.duplicate': {
     kind: 'conflict',
     retry: true,
@@ -246,6 +266,12 @@ export const errorCodes = {
   'resource.conflict': { kind: 'conflict', retry: true, remedy: 'look at what changed meanwhile and try again' },
   'resource.invalid': { kind: 'invalid', retry: false, remedy: 'mend the manifest at the places that are named' },
   'resource.not_found': { kind: 'not_found', retry: false, remedy: 'list what there is with `holdfast get`' },
+  'service.failed': { kind: 'internal', retry: true, remedy: 'look into the journal of systemd for what it refused' },
+  'service.unmanaged': {
+    kind: 'unavailable',
+    retry: false,
+    remedy: 'install the service, so that systemd runs the daemon, or restart it by hand',
+  },
   'store.corrupt': {
     kind: 'internal',
     retry: false,
