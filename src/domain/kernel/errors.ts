@@ -97,6 +97,7 @@ export const errorCodes = {
     remedy: 'look at what it left behind, then send it again under a new tag',
   },
   'instruction.not_started': { kind: 'unavailable', retry: true, remedy: 'send it again' },
+  'instruction.running': { kind: 'conflict', retry: true, remedy: 'cancel it, or wait for its end' },
   'link.refused': { kind: 'denied', retry: true, remedy: 'mend the cause that the server names' },
   'link.unreachable': {
     kind: 'unavailable',
