@@ -97,6 +97,11 @@ export const errorCodes = {
     remedy: 'look at what it left behind, then send it again under a new tag',
   },
   'instruction.not_started': { kind: 'unavailable', retry: true, remedy: 'send it again' },
+  'instruction.runner_failed': {
+    kind: 'internal',
+    retry: true,
+    remedy: 'mend what is named: the folder `run` in the data directory, or the task runner, which `npm run build` makes',
+  },
   'instruction.running': { kind: 'conflict', retry: true, remedy: 'cancel it, or wait for its end' },
   'link.refused': { kind: 'denied', retry: true, remedy: 'mend the cause that the server names' },
   'link.unreachable': {
