@@ -157,7 +157,9 @@ export function taskRunnerContract(name: string, make: () => Promise<TaskRunnerR
         await interrupt(id);
         expect(await end).toMatchObject({ code: 'instruction.interrupted' });
         await expect(adopted).rejects.toMatchObject({ code: 'instruction.interrupted' });
-        await expect(open().run(task('waits', programs.waits), options)).rejects.toMatchObject({ code: 'instruction.interrupted' });
+        await expect(open().run(task('waits', programs.waits), options)).rejects.toMatchObject({
+          code: 'instruction.interrupted',
+        });
         expect(await open().state(id, options)).toEqual({ kind: 'interrupted' });
       });
 

@@ -139,7 +139,13 @@ export class FakeTaskRunner implements TaskRunner {
 const SIGKILL = 9;
 const nothing: TaskOutput = { bytes: new Uint8Array(), dropped: 0 };
 
-function killed({ timedOut = false, cancelled = false }: { readonly timedOut?: boolean; readonly cancelled?: boolean }): TaskExit {
+function killed({
+  timedOut = false,
+  cancelled = false,
+}: {
+  readonly timedOut?: boolean;
+  readonly cancelled?: boolean;
+}): TaskExit {
   return {
     kind: 'exited',
     exitCode: -1,

@@ -31,7 +31,10 @@ export function processes(): readonly ProcessFacts[] {
 }
 
 /** The two runner processes of a task. */
-export function runnersOf(runs: string, id: TaskId): { readonly keeper: number | undefined; readonly supervisor: number | undefined } {
+export function runnersOf(
+  runs: string,
+  id: TaskId,
+): { readonly keeper: number | undefined; readonly supervisor: number | undefined } {
   const ours = processes().filter((each) => each.arguments.slice(1).join(' ') === `start ${runs} ${id}` && each.state !== 'Z');
   const pids = new Set(ours.map(({ pid }) => pid));
   const child = ours.find(({ parent }) => pids.has(parent));

@@ -42,7 +42,11 @@ export class RunnerProgram {
   readonly #runs: string;
   readonly #systemdRun: string | undefined;
 
-  constructor({ path, runs, systemdRun }: { readonly path: string; readonly runs: string; readonly systemdRun: string | undefined }) {
+  constructor({
+    path,
+    runs,
+    systemdRun,
+  }: { readonly path: string; readonly runs: string; readonly systemdRun: string | undefined }) {
     this.#path = path;
     this.#runs = runs;
     this.#systemdRun = systemdRun;

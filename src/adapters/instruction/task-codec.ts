@@ -22,7 +22,9 @@ export function encodeTask(task: Task): Buffer {
   ];
   const size = parts.reduce((sum, { length }) => sum + length, 0);
   if (size > MAX_SIZE) {
-    throw new AgentError('instruction.not_started', { problem: `a task of ${size} bytes is too large, ${MAX_SIZE} are possible` });
+    throw new AgentError('instruction.not_started', {
+      problem: `a task of ${size} bytes is too large, ${MAX_SIZE} are possible`,
+    });
   }
   return Buffer.concat([Buffer.from(MAGIC), u32(size), ...parts]);
 }

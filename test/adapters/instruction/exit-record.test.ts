@@ -58,7 +58,13 @@ describe('an exit record', () => {
     expect(parseExitRecord(text)).toBeUndefined();
   });
 
-  test('any text is a record or not, and never an error', () => {
-    fc.assert(fc.property(fc.string(), (text) => expect(parseExitRecord(text)).toBeUndefined()));
+  test('whatever stands in it, it is a record or none, and never an error', () => {
+    const line = fc.oneof(...Object.values(lines).map((each) => fc.constant(each)), fc.string());
+    fc.assert(
+      fc.property(fc.array(line), (some) => {
+        const text = some.join('\n');
+        expect(parseExitRecord(text) !== undefined).toBe(text === record());
+      }),
+    );
   });
 });

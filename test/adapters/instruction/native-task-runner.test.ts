@@ -41,7 +41,9 @@ describe('what a program gets', () => {
   });
 
   test('a session and a group of its own, with no signal blocked or ignored, and the usual umask', async () => {
-    const text = await said(shell('a', 'read -r pid _ _ _ group session _ < /proc/self/stat; echo $((pid - group)) $((pid - session)); umask'));
+    const text = await said(
+      shell('a', 'read -r pid _ _ _ group session _ < /proc/self/stat; echo $((pid - group)) $((pid - session)); umask'),
+    );
     expect(text).toBe(`0 0\n${process.umask().toString(8).padStart(4, '0')}\n`);
     const signals = await said(task('b', ['/bin/grep', '-E', '^Sig(Blk|Ign)', '/proc/self/status']));
     expect(signals.match(/[0-9a-f]{16}/g)).toEqual(['0000000000000000', '0000000000000000']);
@@ -49,7 +51,10 @@ describe('what a program gets', () => {
 
   test('its files, for this user only, where `%f/` says', async () => {
     const { open, runs } = await taskRig();
-    const files = { script: Buffer.from('stat -c "%a %n" "$1"; cat "$1" && echo "%f/script %f/other $2"'), 'script.txt': Buffer.from('text\n') };
+    const files = {
+      script: Buffer.from('stat -c "%a %n" "$1"; cat "$1" && echo "%f/script %f/other $2"'),
+      'script.txt': Buffer.from('text\n'),
+    };
     const argv: Task['argv'] = ['/bin/sh', '%f/script', '%f/script.txt', 'x%f/none'];
     const { stdout } = await open().run(task('a', argv, { env: { PATH: '/usr/bin:/bin' }, files }), options);
     const folder = join(runs, taskId('a'), 'files');
@@ -110,7 +115,12 @@ describe('what does not start', () => {
   test('a name that is no hash is refused everywhere', async () => {
     const { open } = await taskRig();
     const id = '../x' as TaskId;
-    for (const call of [open().state(id, options), open().cancel(id, options), open().forget(id, options), open().adopt(id, options)]) {
+    for (const call of [
+      open().state(id, options),
+      open().cancel(id, options),
+      open().forget(id, options),
+      open().adopt(id, options),
+    ]) {
       await expect(call).rejects.toMatchObject({ code: 'instruction.not_started' });
     }
   });
@@ -193,7 +203,8 @@ describe('the folder', () => {
     const { open, runs } = await taskRig();
     const folder = join(runs, taskId('a'));
     await mkdir(join(folder, 'files'), { recursive: true });
-    for (const name of ['lock', 'exit.new', 'stdout', 'files/f']) await writeFile(join(folder, name), 'from an attempt that died');
+    for (const name of ['lock', 'exit.new', 'stdout', 'files/f'])
+      await writeFile(join(folder, name), 'from an attempt that died');
     expect(await open().state(taskId('a'), options)).toEqual({ kind: 'not_started' });
     await expect(open().adopt(taskId('a'), options)).rejects.toMatchObject({ code: 'instruction.not_started' });
     const end = await open().run(task('a', ['/bin/cat', '%f/f'], { files: { f: Buffer.from('new') } }), options);
@@ -265,7 +276,10 @@ describe('with systemd', () => {
   const scopes = async (last: string) => {
     const rig = await taskRig();
     const systemdRun = join(rig.folder, 'systemd-run');
-    await writeFile(systemdRun, `#!/bin/sh\necho "$@" >> ${rig.folder}/asked\nwhile [ "$1" != -- ]; do shift; done; shift\n${last}\n`);
+    await writeFile(
+      systemdRun,
+      `#!/bin/sh\necho "$@" >> ${rig.folder}/asked\nwhile [ "$1" != -- ]; do shift; done; shift\n${last}\n`,
+    );
     await chmod(systemdRun, 0o700);
     const runner = new NativeTaskRunner({ folder: rig.runs, runnerPath: runnerPath(process.env.HOLDFAST_RUNNER), systemdRun });
     return { ...rig, runner, asked: () => readFile(join(rig.folder, 'asked'), 'utf8') };
