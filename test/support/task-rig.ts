@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { NativeTaskRunner } from '../../src/adapters/instruction/native-task-runner.js';
 import { runnerPath } from '../../src/adapters/instruction/runner-process.js';
@@ -30,16 +30,18 @@ export function processes(): readonly ProcessFacts[] {
     });
 }
 
-/** The two runner processes of a task. */
+/** The two runner processes of a task, as the kernel names them: each holds its byte of the lock. */
 export function runnersOf(
   runs: string,
   id: TaskId,
 ): { readonly keeper: number | undefined; readonly supervisor: number | undefined } {
-  const ours = processes().filter((each) => each.arguments.slice(1).join(' ') === `start ${runs} ${id}` && each.state !== 'Z');
-  const pids = new Set(ours.map(({ pid }) => pid));
-  const child = ours.find(({ parent }) => pids.has(parent));
-  const keeper = ours.find(({ pid }) => pid === child?.parent);
-  return { keeper: keeper?.pid, supervisor: (child ?? ours[0])?.pid };
+  const inode = statSync(join(runs, id, 'lock'), { throwIfNoEntry: false })?.ino;
+  const locks = readFileSync('/proc/locks', 'latin1').split('\n');
+  const holder = (byte: number) => {
+    const lock = locks.find((line) => line.includes(' POSIX ') && line.endsWith(`:${inode} ${byte} ${byte}`));
+    return lock === undefined ? undefined : Number(lock.split(/\s+/)[4]);
+  };
+  return { keeper: holder(0), supervisor: holder(1) };
 }
 
 /** Everything that was started with the task's mark, the runner not among it. */

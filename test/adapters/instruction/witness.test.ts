@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -8,11 +9,13 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { runnerPath } from '../../../src/adapters/instruction/runner-process.js';
 import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import type { TaskId } from '../../../src/ports/instruction/task-runner.js';
 import { runnersOf, taskRig } from '../../support/task-rig.js';
 import { taskId } from '../../support/tasks.js';
 
 const AGENT = fileURLToPath(new URL('./support/run-tasks.ts', import.meta.url));
 
+type Who = 'keeper' | 'supervisor';
 type End = string | { readonly exitCode: number; readonly signal?: number; readonly kept: number; readonly dropped: number };
 
 function agent(runs: string, count: number, script: string, maxOutputBytes = 1_000): readonly [string, ...string[]] {
@@ -61,19 +64,18 @@ test('A5: runners are killed as well: a line at most, and what is not interrupte
   const { folder, runs } = await taskRig();
   const witness = join(folder, 'witness');
   const count = 45;
-  const running = start(agent(runs, count, `sleep 0.05; echo "$TASK" >> ${witness}; sleep 0.05`));
+  const running = start(agent(runs, count, `sleep 0.2; echo "$TASK" >> ${witness}; sleep 0.2`));
   const output = text(running.stdout);
   let killed = 0;
   for (let number = 0; number < count; number += 1) {
     const id = taskId(`task ${number}`);
     const found = await foundRunner(runs, id, running);
     if (found === undefined || number % 3 === 0) continue;
-    await sleep(Math.random() * 100);
+    await sleep(Math.random() * 300);
     for (const pid of number % 3 === 1 ? [found.supervisor] : [found.keeper, found.supervisor]) {
-      if (pid !== undefined && isRunner(pid)) {
-        process.kill(pid, 'SIGKILL');
-        killed += 1;
-      }
+      if (!isRunner(pid)) continue;
+      process.kill(pid, 'SIGKILL');
+      killed += 1;
     }
   }
   const ends: readonly End[] = JSON.parse(await output);
@@ -85,17 +87,11 @@ test('A5: runners are killed as well: a line at most, and what is not interrupte
   }
 }, 120_000);
 
-type Runners = ReturnType<typeof runnersOf>;
-
-async function foundRunner(
-  runs: string,
-  id: ReturnType<typeof taskId>,
-  agentProcess: ChildProcess,
-): Promise<Runners | undefined> {
-  for (let waited = 0; waited < 5_000 && agentProcess.exitCode === null; waited += 10) {
-    const found = runnersOf(runs, id);
-    if (found.supervisor !== undefined && found.keeper !== undefined) return found;
-    if (await readFile(join(runs, id, 'exit')).catch(() => undefined)) return undefined;
+async function foundRunner(runs: string, id: TaskId, running: ChildProcess): Promise<Readonly<Record<Who, number>> | undefined> {
+  for (let waited = 0; waited < 10_000 && running.exitCode === null; waited += 10) {
+    const { keeper, supervisor } = runnersOf(runs, id);
+    if (keeper !== undefined && supervisor !== undefined) return { keeper, supervisor };
+    if (existsSync(join(runs, id, 'exit'))) return undefined;
     await sleep(10);
   }
   return undefined;
@@ -103,11 +99,9 @@ async function foundRunner(
 
 function isRunner(pid: number): boolean {
   try {
-    return (
-      execFileSync('readlink', [`/proc/${pid}/exe`], { encoding: 'utf8' }).trim() === runnerPath(process.env.HOLDFAST_RUNNER)
-    );
+    return readlinkSync(`/proc/${pid}/exe`) === runnerPath(process.env.HOLDFAST_RUNNER);
   } catch {
-    return false;
+    return false; // it has ended
   }
 }
 
