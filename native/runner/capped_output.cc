@@ -57,7 +57,7 @@ OutputCount CappedOutput::finish() noexcept {
     // Somebody outside the task holds the pipe, and says nothing now.
     if (before.kept == count_.kept && before.dropped == count_.dropped) break;
   }
-  if (::fsync(file_.get()) != 0) count_ = {0, count_.dropped + count_.kept};
+  if (count_.kept > 0 && ::fsync(file_.get()) != 0) count_ = {0, count_.dropped + count_.kept};
   return count_;
 }
 

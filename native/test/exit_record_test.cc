@@ -8,7 +8,9 @@ namespace holdfast::runner {
 namespace {
 
 TEST(ExitRecord, IsText) {
-  const ExitRecord record{.exit_code = 3, .out = {.kept = 5, .dropped = 7}};
+  ExitRecord record;
+  record.exit_code = 3;
+  record.out = {5, 7};
   EXPECT_EQ(encode(record),
             "holdfast-exit 1\nexit-code 3\nsignal 0\ntimed-out 0\ncancelled 0\nstart-error -\nstdout 5 7\nstderr 0 0\nend\n");
 }
