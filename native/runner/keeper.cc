@@ -126,7 +126,7 @@ int start(const std::string& runs, const std::string& id) {
   folder.reserve_exit();
   require_listener();
   if (!folder.mark_started()) return answer("already\n"), EXIT_SUCCESS;
-  const pid_t supervisor = start_supervisor(folder, task, umask, marker(id));
+  const pid_t supervisor = start_supervisor(folder, task, umask, marker(runs, id));
   close_standard_streams();
   keep(supervisor);
   return EXIT_SUCCESS;

@@ -45,7 +45,7 @@ bool settle(const std::string& runs, const std::string& id, Wish wish) {
     if (must_ask && ask_to_end(*folder)) must_ask = false;
     wait_for_end(pid, must_ask ? kBetweenLooksMs : -1);
   }
-  end_marked(marker(id));
+  end_marked(marker(runs, id));
   return false;
 }
 

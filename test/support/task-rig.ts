@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { NativeTaskRunner } from '../../src/adapters/instruction/native-task-runner.js';
 import { runnerPath } from '../../src/adapters/instruction/runner-process.js';
@@ -45,8 +45,9 @@ export function runnersOf(
 }
 
 /** Everything that was started with the task's mark, the runner not among it. */
-export function programsOf(id: TaskId): readonly ProcessFacts[] {
-  return processes().filter(({ environment, state }) => environment.includes(`HOLDFAST_TASK=${id}`) && state !== 'Z');
+export function programsOf(runs: string, id: TaskId): readonly ProcessFacts[] {
+  const mark = `HOLDFAST_TASK=${join(realpathSync(runs), id)}`;
+  return processes().filter(({ environment, state }) => environment.includes(mark) && state !== 'Z');
 }
 
 export interface TaskRig {

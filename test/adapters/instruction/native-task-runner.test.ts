@@ -18,8 +18,10 @@ async function said(run: Task): Promise<string> {
 
 describe('what a program gets', () => {
   test('exactly its environment, and the mark by which it is found', async () => {
+    const { open, runs } = await taskRig();
     const env = { A: '1', HOLDFAST_TASK: 'mine', Z: 'two words' };
-    expect(await said(task('a', ['/usr/bin/env'], { env }))).toBe(`A=1\nZ=two words\nHOLDFAST_TASK=${taskId('a')}\n`);
+    const { stdout } = await open().run(task('a', ['/usr/bin/env'], { env }), options);
+    expect(Buffer.from(stdout.bytes).toString()).toBe(`A=1\nZ=two words\nHOLDFAST_TASK=${runs}/${taskId('a')}\n`);
   });
 
   test('its working directory', async () => {
@@ -131,39 +133,39 @@ describe('what is killed', () => {
   const family = 'setsid sh -c "setsid sleep 1001 & sleep 1002" & (setsid sleep 1003 &); ';
 
   test('A4: at the deadline everything, also what has left the group', async () => {
-    const { open } = await taskRig();
+    const { open, runs } = await taskRig();
     const end = await open().run(shell('a', `${family} sleep 1004`, { timeoutMs: 500 }), options);
     expect(end).toMatchObject({ timedOut: true, cancelled: false, signal: 9, exitCode: -1 });
-    expect(programsOf(taskId('a'))).toEqual([]);
+    expect(programsOf(runs, taskId('a'))).toEqual([]);
   });
 
   test('A17: when it is cancelled the same', async () => {
-    const { open } = await taskRig();
+    const { open, runs } = await taskRig();
     const end = open().run(shell('a', `${family} sleep 1004`), options);
-    await expect.poll(() => programsOf(taskId('a')).length).toBe(6);
+    await expect.poll(() => programsOf(runs, taskId('a')).length).toBe(6);
     await open().cancel(taskId('a'), options);
-    expect(programsOf(taskId('a'))).toEqual([]);
+    expect(programsOf(runs, taskId('a'))).toEqual([]);
     expect(await end).toMatchObject({ timedOut: false, cancelled: true, signal: 9 });
   });
 
   test('after the program’s end what it left behind, at once if it holds no stream', async () => {
-    const { open } = await taskRig();
+    const { open, runs } = await taskRig();
     const began = performance.now();
     const end = await open().run(shell('a', `(${family} sleep 1004 &) >/dev/null 2>&1; exit 7`), options);
     expect(performance.now() - began).toBeLessThan(4_000);
     expect(end).toMatchObject({ exitCode: 7, signal: undefined, timedOut: false });
-    expect(programsOf(taskId('a'))).toEqual([]);
+    expect(programsOf(runs, taskId('a'))).toEqual([]);
   });
 
   test('after 5 s what holds a stream open; what it said until then is kept', async () => {
-    const { open } = await taskRig();
+    const { open, runs } = await taskRig();
     const began = performance.now();
     const end = await open().run(shell('a', '(sleep 1; echo late; sleep 1001) & echo early'), options);
     expect(performance.now() - began).toBeGreaterThan(4_900);
     expect(performance.now() - began).toBeLessThan(9_000);
     expect(end).toMatchObject({ exitCode: 0, timedOut: false });
     expect(Buffer.from(end.stdout.bytes).toString()).toBe('early\nlate\n');
-    expect(programsOf(taskId('a'))).toEqual([]);
+    expect(programsOf(runs, taskId('a'))).toEqual([]);
   });
 
   test('a program that catches what it can', async () => {
@@ -175,11 +177,11 @@ describe('what is killed', () => {
   });
 
   test('a crowd that forks faster than it can be counted', async () => {
-    const { open } = await taskRig();
+    const { open, runs } = await taskRig();
     const script = 'i=0; while [ $i -lt 20 ]; do (while :; do setsid sleep 0.01 & wait; done) & i=$((i + 1)); done; wait';
     const end = await open().run(shell('a', script, { timeoutMs: 1_000 }), options);
     expect(end).toMatchObject({ timedOut: true, signal: 9 });
-    expect(programsOf(taskId('a'))).toEqual([]);
+    expect(programsOf(runs, taskId('a'))).toEqual([]);
   });
 });
 

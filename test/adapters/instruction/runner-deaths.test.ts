@@ -16,8 +16,16 @@ async function family(): Promise<TaskRig & { readonly end: Promise<unknown>; rea
     .open()
     .run(shell('a', script), options)
     .catch((error: unknown) => error);
-  await expect.poll(() => programsOf(id).filter((each) => each.arguments[0] === 'sleep').length).toBeGreaterThanOrEqual(3);
+  await expect
+    .poll(() => programsOf(rig.runs, id).filter((each) => each.arguments[0] === 'sleep').length)
+    .toBeGreaterThanOrEqual(3);
   return { ...rig, end, more: () => appendFile(join(rig.folder, 'more'), '') };
+}
+
+/** Dying takes a moment, in which the task still runs. */
+async function killBoth({ kill, runs }: TaskRig): Promise<void> {
+  kill(id, ['keeper', 'supervisor']);
+  await expect.poll(() => runnersOf(runs, id)).toEqual({ keeper: undefined, supervisor: undefined });
 }
 
 describe('A4: of the two runner processes', () => {
@@ -28,22 +36,22 @@ describe('A4: of the two runner processes', () => {
     expect(await open().state(id, options)).toEqual({ kind: 'running' });
     await more();
     expect(await end).toMatchObject({ exitCode: 3, signal: undefined });
-    expect(programsOf(id)).toEqual([]);
+    expect(programsOf(runs, id)).toEqual([]);
   });
 
   test('without the keeper it can be cancelled', async () => {
-    const { open, kill, end } = await family();
+    const { open, runs, kill, end } = await family();
     kill(id, ['keeper']);
     await open().cancel(id, options);
     expect(await end).toMatchObject({ cancelled: true, signal: 9 });
-    expect(programsOf(id)).toEqual([]);
+    expect(programsOf(runs, id)).toEqual([]);
   });
 
   test('A5: where the supervisor dies the keeper kills what is left before the task is called interrupted', async () => {
-    const { open, kill, end } = await family();
+    const { open, runs, kill, end } = await family();
     kill(id, ['supervisor']);
     expect(await end).toMatchObject({ code: 'instruction.interrupted' });
-    expect(programsOf(id)).toEqual([]);
+    expect(programsOf(runs, id)).toEqual([]);
     expect(await open().state(id, options)).toEqual({ kind: 'interrupted' });
   });
 
@@ -62,17 +70,28 @@ describe('A4: of the two runner processes', () => {
     ],
   ] as const)('A5: where both die `%s` finds what is left by its mark, and answers when it is dead', async (_, ask) => {
     const rig = await family();
-    rig.kill(id, ['keeper', 'supervisor']);
+    await killBoth(rig);
     await ask(rig);
-    expect(programsOf(id)).toEqual([]);
+    expect(programsOf(rig.runs, id)).toEqual([]);
     expect(await rig.end).toMatchObject({ code: 'instruction.interrupted' });
   });
 
+  test('A5: a task of the same name in another agent’s folder is left alone', async () => {
+    const other = await family();
+    const rig = await family();
+    await killBoth(rig);
+    expect(await rig.open().state(id, options)).toEqual({ kind: 'interrupted' });
+    expect(programsOf(rig.runs, id)).toEqual([]);
+    expect(programsOf(other.runs, id).length).toBeGreaterThanOrEqual(3);
+    await other.open().cancel(id, options);
+    expect(await other.end).toMatchObject({ cancelled: true });
+  });
+
   test.each(['keeper', 'supervisor'] as const)('SIGTERM to the %s ends the task and leaves no child', async (who) => {
-    const { kill, end } = await family();
+    const { runs, kill, end } = await family();
     kill(id, [who], 'SIGTERM');
     expect(await end).toMatchObject({ cancelled: true, timedOut: false, signal: 9, exitCode: -1 });
-    expect(programsOf(id)).toEqual([]);
+    expect(programsOf(runs, id)).toEqual([]);
   });
 
   test('SIGHUP, as when a terminal goes, changes nothing', async () => {
