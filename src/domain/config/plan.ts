@@ -17,8 +17,15 @@ import {
 } from './model.js';
 import { type ConfigLayer, layerSchema } from './schema.js';
 
-/** Variables that are read elsewhere: they say where things are before there is a configuration. */
-const otherVariables: readonly string[] = ['HOLDFAST_CONFIG', 'HOLDFAST_DATA_DIR', 'HOLDFAST_ADMIN', 'HOLDFAST_ADDON'];
+/** Variables that are read elsewhere: they say where things are before there is a configuration. A task's program has the last one. */
+const otherVariables: readonly string[] = [
+  'HOLDFAST_CONFIG',
+  'HOLDFAST_DATA_DIR',
+  'HOLDFAST_ADMIN',
+  'HOLDFAST_ADDON',
+  'HOLDFAST_RUNNER',
+  'HOLDFAST_TASK',
+];
 
 /** All that a configuration is made of, the later over the earlier; each setting is taken whole from one of them. */
 export interface ConfigInputs {

@@ -483,6 +483,8 @@ test('unknown variables of ours are warned of, others and those read elsewhere a
     HOLDFAST_DATA_DIR: '/x',
     HOLDFAST_ADMIN: 'x',
     HOLDFAST_ADDON: 'x',
+    HOLDFAST_RUNNER: 'x',
+    HOLDFAST_TASK: 'x',
     LOG_LEVEL: 'debug',
   };
   expect(resolve({ environment }).warnings).toEqual([
