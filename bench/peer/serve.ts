@@ -7,6 +7,8 @@ import { type DataPath, manifestOf, orderOf } from './manifest.ts';
 import { startNode } from './node.ts';
 
 const PARENT_GONE_MS = 500;
+const BLOCKED_MS = 200;
+const UNBLOCKED_MS = 10;
 
 const { values } = parseArgs({
   options: {
@@ -14,6 +16,7 @@ const { values } = parseArgs({
     threads: { type: 'string' },
     'busy-poll': { type: 'string' },
     'tcp-only': { type: 'boolean', default: false },
+    blocked: { type: 'boolean', default: false },
   },
 });
 
@@ -32,6 +35,11 @@ function dataPath(text: string): DataPath {
   throw new Error(`--path is proxy or kernel, not ${text}`);
 }
 
+/** What carries traffic must not notice. */
+function block(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED_MS);
+}
+
 async function serve(signal: AbortSignal): Promise<void> {
   const order = orderOf(process.env, values['tcp-only'] ? ['tcp'] : ['tcp', 'udp']);
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-rig-'));
@@ -44,6 +52,7 @@ async function serve(signal: AbortSignal): Promise<void> {
     };
     await using _ = await startNode({ folder, manifest, address: order.address, tuning, signal });
     console.log('rig-peer is ready');
+    if (values.blocked) setInterval(block, UNBLOCKED_MS);
     while (!signal.aborted) await sleep(2 ** 30, undefined, { signal }).catch(() => {});
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -91,6 +91,7 @@ export const peers: readonly Peer[] = [
   holdfast('holdfast1', 'Holdfast, 1 thread', 1, '--threads 1'),
   holdfast('holdfast2', 'Holdfast, 2 threads', 2, '--threads 2'),
   holdfast('holdfast1-poll', 'Holdfast, 1 thread, busy poll 100 us', 1, '--threads 1 --busy-poll 100'),
+  holdfast('holdfast1-blocked', 'Holdfast, 1 thread, JavaScript blocked 200 of 210 ms', 1, '--threads 1 --blocked'),
 ];
 
 function counted(count: number, noun: string): string {

@@ -1,11 +1,15 @@
+#include <arpa/inet.h>
 #include <napi.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "arguments.h"
+#include "local_routes.h"
 #include "process.h"
 #include "proxy_object.h"
+#include "values.h"
 
 namespace holdfast::binding {
 namespace {
@@ -32,8 +36,40 @@ Napi::Value peer_uid_value(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), uid);
 }
 
+/// `10.0.0.0/8`, checked by the caller; what is none is a TypeError all the same.
+net::Prefix prefix_argument(Napi::Env env, const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const std::string host = text.substr(0, slash);
+  net::Prefix prefix;
+  prefix.network.family = host.find(':') == std::string::npos ? net::Family::ipv4 : net::Family::ipv6;
+  const bool v4 = prefix.network.family == net::Family::ipv4;
+  const int most = v4 ? 32 : 128;
+  const int length = slash == std::string::npos ? -1 : std::atoi(text.c_str() + slash + 1);
+  if (::inet_pton(v4 ? AF_INET : AF_INET6, host.c_str(), prefix.network.bytes.data()) != 1 || length < 0 || length > most)
+    throw Napi::TypeError::New(env, "prefixes must be strings such as 10.0.0.0/8");
+  prefix.length = static_cast<std::uint8_t>(length);
+  return prefix;
+}
+
+Napi::Value set_local_routes_value(const Napi::CallbackInfo& info) {
+  if (!info[0].IsArray()) throw Napi::TypeError::New(info.Env(), "prefixes must be an array");
+  const auto list = info[0].As<Napi::Array>();
+  std::vector<net::Prefix> wanted;
+  for (std::uint32_t i = 0; i < list.Length(); ++i) {
+    const Napi::Value item = list.Get(i);
+    if (!item.IsString()) throw Napi::TypeError::New(info.Env(), "prefixes must be strings such as 10.0.0.0/8");
+    wanted.push_back(prefix_argument(info.Env(), item.As<Napi::String>().Utf8Value()));
+  }
+  std::string failed;
+  const int error = net::set_local_routes(wanted, failed);
+  if (error != 0) throw errno_error(info.Env(), failed.c_str(), -error);
+  return info.Env().Undefined();
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("Proxy", ProxyObject::define(env));
+  exports.Set("setLocalRoutes", Napi::Function::New(env, set_local_routes_value, "setLocalRoutes"));
+  exports.Set("timeBounds", bounds_value(env));
   exports.Set("lockFile", Napi::Function::New(env, lock_file_value, "lockFile"));
   exports.Set("peerUid", Napi::Function::New(env, peer_uid_value, "peerUid"));
   return exports;

@@ -33,6 +33,17 @@ void append(std::vector<double>& row, const proxy::EndpointStats& endpoint) {
   row.insert(row.end(), {double(endpoint.address.port), number(endpoint.active), number(endpoint.total), double(endpoint.draining + 2 * endpoint.ejected)});
 }
 
+void append(std::vector<double>& row, const proxy::HistogramStats& histogram) {
+  for (const std::uint64_t count : histogram.classes) row.push_back(number(count));
+  row.push_back(number(histogram.sum_us));
+}
+
+Napi::Array seconds_value(Napi::Env env, const proxy::Bounds& bounds) {
+  const Napi::Array values = Napi::Array::New(env, bounds.size());
+  for (std::uint32_t i = 0; i < bounds.size(); ++i) values.Set(i, number(bounds[i]) / 1e6);
+  return values;
+}
+
 }  // namespace
 
 Napi::Object event_value(Napi::Env env, const proxy::Event& event) {
@@ -79,11 +90,22 @@ Napi::Float64Array stats_value(Napi::Env env, const std::vector<proxy::ListenerS
     rows.push_back(number(row.active));
     for (const std::uint64_t ended : row.ended) rows.push_back(number(ended));
     rows.insert(rows.end(), {number(row.bytes_in), number(row.bytes_out), number(row.dial_failures), number(row.limited), number(row.evicted),
-                             number(row.dropped), double(row.endpoints.size())});
+                             number(row.dropped), double(row.times.has_value()), double(row.endpoints.size())});
+    if (row.times) {
+      append(rows, row.times->dial);
+      append(rows, row.times->connection);
+    }
     for (const proxy::EndpointStats& endpoint : row.endpoints) append(rows, endpoint);
   }
   Napi::Float64Array value = Napi::Float64Array::New(env, rows.size());
   std::copy(rows.begin(), rows.end(), value.Data());
+  return value;
+}
+
+Napi::Object bounds_value(Napi::Env env) {
+  const Napi::Object value = Napi::Object::New(env);
+  value.Set("dial", seconds_value(env, proxy::kDialBounds));
+  value.Set("connection", seconds_value(env, proxy::kConnectionBounds));
   return value;
 }
 

@@ -14,8 +14,12 @@ Napi::Object event_value(Napi::Env env, const proxy::Event& event);
 Napi::Array results_value(Napi::Env env, const std::vector<proxy::ListenResult>& results);
 
 /// Flat rows: id, active, completed, failed, refused, reset, drained, bytes in, bytes out, dial failures, limited,
-/// evicted, dropped, number of endpoints, and for each of them: family, the address as four big-endian 32-bit numbers, port, active, total,
+/// evicted, dropped, 1 when there are times, number of endpoints; then the times: for the dial and for the connection the classes of the
+/// histogram and the sum in microseconds; then for each endpoint: family, the address as four big-endian 32-bit numbers, port, active, total,
 /// 1 when draining + 2 when ejected.
 Napi::Float64Array stats_value(Napi::Env env, const std::vector<proxy::ListenerStats>& stats);
+
+/// `{ dial, connection }`: the upper bounds of their classes but the last, seconds.
+Napi::Object bounds_value(Napi::Env env);
 
 }  // namespace holdfast::binding

@@ -115,7 +115,8 @@ Connection::Attempt Connection::begin_attempt(Upstream& upstream) {
 void Connection::watch_attempt() {
   const ListenerConfig* config = listener_->config();
   const std::chrono::milliseconds patience = config != nullptr ? config->connect_timeout : kLastTimeout;
-  const auto deadline = net::Clock::now() + patience;
+  dialled_ = net::Clock::now();
+  const auto deadline = dialled_ + patience;
   const auto give_up = [this] {
     timer_ = {};
     attempt_failed(ETIMEDOUT);
@@ -182,6 +183,7 @@ void Connection::connected(std::uint32_t events) {
   phase_ = Phase::relaying;
   endpoint_counters_ = upstream_->counters;
   endpoint_counters_->of(worker_.index()).opened.add(1);
+  if (Times* times = counters_->of(worker_.index()).times()) times->dial.observe(kDialBounds, net::Clock::now() - dialled_);
   send_header();
   beginning_.reset();
   if (settled_) settle();

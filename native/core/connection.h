@@ -105,6 +105,9 @@ class Connection final : public WorkerHook, public UpstreamHook {
   std::uint32_t idle_ = 0;
   net::TimerId timer_;
   net::TimerId idle_timer_;
+  net::Clock::time_point begun_ = net::Clock::now();
+  /// Of the dial that is under way, or was the last.
+  net::Clock::time_point dialled_{};
   net::Clock::time_point give_up_{};
   net::Clock::time_point last_moved_{};
   std::unique_ptr<Beginning> beginning_;

@@ -147,8 +147,12 @@ void Connection::end(Outcome outcome) {
   to_client_.drop(worker_.pipes());
   client_side_.fd.reset();
   upstream_side_.fd.reset();
-  counters_->of(worker_.index()).ended[static_cast<std::size_t>(outcome)].add(1);
-  if (endpoint_counters_) endpoint_counters_->of(worker_.index()).closed.add(1);
+  ListenerBlock& block = counters_->of(worker_.index());
+  if (endpoint_counters_) {
+    endpoint_counters_->of(worker_.index()).closed.add(1);
+    if (Times* times = block.times()) times->connection.observe(kConnectionBounds, net::Clock::now() - begun_);
+  }
+  block.ended[static_cast<std::size_t>(outcome)].add(1);
   counters_->open.down();
   worker_.limits().release();
   WorkerHook::unlink();

@@ -3,6 +3,14 @@
 #include "control_table.h"
 
 namespace holdfast::proxy {
+namespace {
+
+void add(HistogramStats& total, const Histogram& one) {
+  for (std::size_t i = 0; i < total.classes.size(); ++i) total.classes[i] += one.classes()[i].value();
+  total.sum_us += one.sum_us();
+}
+
+}  // namespace
 
 std::vector<ListenerStats> ControlTable::changed_stats() {
   std::vector<ListenerStats> changed;
@@ -46,6 +54,11 @@ ListenerStats ControlTable::stats_of(ListenerId id, const Record& record) {
     stats.limited += block.limited.value();
     stats.evicted += block.evicted.value();
     stats.dropped += block.dropped.value();
+    if (const Times* times = block.measured()) {
+      if (!stats.times) stats.times.emplace();
+      add(stats.times->dial, times->dial);
+      add(stats.times->connection, times->connection);
+    }
   }
   stats.active = accepted > ended ? accepted - ended : 0;
   stats.endpoints.reserve(record.endpoints.size());

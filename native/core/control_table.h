@@ -25,6 +25,17 @@ struct EndpointStats {
   bool ejected;
 };
 
+struct HistogramStats {
+  /// By class, the last one without a bound.
+  std::array<std::uint64_t, kBounds + 1> classes{};
+  std::uint64_t sum_us = 0;
+};
+
+struct TimesStats {
+  HistogramStats dial;
+  HistogramStats connection;
+};
+
 struct ListenerStats {
   ListenerId id;
   std::uint64_t active;
@@ -35,6 +46,8 @@ struct ListenerStats {
   std::uint64_t limited;
   std::uint64_t evicted;
   std::uint64_t dropped;
+  /// Of connections; empty until there was one.
+  std::optional<TimesStats> times;
   std::vector<EndpointStats> endpoints;
 };
 

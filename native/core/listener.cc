@@ -141,7 +141,7 @@ void Listener::on_event(std::uint32_t) {
 void Listener::take_client(net::UniqueFd client, const net::SocketAddress& from) {
   ListenerBlock& block = counters_->of(worker_.index());
   block.accepted.add(1);
-  if (choices_.empty()) return refuse(client);
+  if (choices_.empty() || config_->refuse) return refuse(client);
   const std::uint64_t most = config_->max_connections != 0 ? config_->max_connections : std::numeric_limits<std::uint64_t>::max();
   const bool own = counters_->open.up_to(most);
   if (own && worker_.limits().take()) return Connection::open(worker_, shared_from_this(), std::move(client), from);

@@ -46,6 +46,8 @@ struct ListenerConfig {
   std::chrono::milliseconds idle{};
   /// Open connections or flows at most; 0 is no limit.
   std::uint32_t max_connections = 0;
+  /// New connections and flows are refused, whatever the endpoints; running ones go on.
+  bool refuse = false;
   std::vector<Endpoint> endpoints;
 
   bool operator==(const ListenerConfig&) const = default;

@@ -97,7 +97,7 @@ ListenerConfig read_upsert(Reader& in) {
   config.algorithm = static_cast<Algorithm>(in.choice("algorithm", 3));
   config.accept_proxy = in.choice("PROXY acceptance", 1) == 1;
   config.send_proxy = static_cast<ProxyHeader>(in.choice("PROXY version", 2));
-  in.zero(1);
+  config.refuse = in.choice("refusal", 1) == 1;
   config.address.port = in.u16();
   config.drain = in.ms();
   config.connect_timeout = in.ms();

@@ -17,7 +17,7 @@ struct DecodeError {
 ///
 ///   u32 magic "HFTD" · u16 version 2 · u16 zero · u32 removes · u32 upserts
 ///   remove: u32 id
-///   upsert: u32 id · u8 family (4, 6) · u8 protocol (tcp 0, udp 1) · u8 algorithm · u8 accept PROXY (0, 1) · u8 send PROXY (0, 1, 2) · u8 zero
+///   upsert: u32 id · u8 family (4, 6) · u8 protocol (tcp 0, udp 1) · u8 algorithm · u8 accept PROXY (0, 1) · u8 send PROXY (0, 1, 2) · u8 refuse (0, 1)
 ///           · u16 port · u32 drain ms · u32 connect timeout ms · u32 affinity ms · u32 idle ms · u32 most connections
 ///           · u16 endpoints · u16 zero · 16 bytes address
 ///   endpoint: u8 family · u8 weight · u8 tier · u8 zero · u16 port · u16 zero · 16 bytes address

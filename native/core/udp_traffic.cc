@@ -65,7 +65,7 @@ void UdpListener::join_group(UdpFlow& flow, std::uint8_t place) {
 /// Null when the datagram goes nowhere; that is counted here.
 UdpFlow* UdpListener::flow_of(const UdpClient& client) {
   UdpFlow* flow = table_.find(client);
-  if (flow == nullptr && !choices_.empty() && make_room()) {
+  if (flow == nullptr && !choices_.empty() && !config_->refuse && make_room()) {
     flow = &relay_.add(*this, client);
     table_.insert(*flow);
   }

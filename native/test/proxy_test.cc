@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "proxy_fixture.h"
 
 namespace holdfast::testing {
@@ -29,6 +31,11 @@ TEST_F(ProxyTest, CarriesTenMegabytesBothWays) {
   EXPECT_EQ(stats(1).bytes_in, sent.size());
   EXPECT_EQ(stats(1).bytes_out, sent.size());
   EXPECT_EQ(stats(1).endpoints.at(0).total, 1U);
+  ASSERT_TRUE(eventually([&] { return stats(1).active == 0; }));
+  const auto times = stats(1).times;
+  ASSERT_TRUE(times.has_value());
+  EXPECT_EQ(std::accumulate(times->dial.classes.begin(), times->dial.classes.end(), 0U), 1U);
+  EXPECT_EQ(std::accumulate(times->connection.classes.begin(), times->connection.classes.end(), 0U), 1U);
 }
 
 /// Backpressure: neither side's bytes pile up in the proxy, and all arrive in the end.

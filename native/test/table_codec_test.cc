@@ -80,7 +80,7 @@ TEST(TableCodec, RefusesWhatIsOutOfRange) {
       {"algorithm", [](Bytes& b) { b[kUpsertAt + 6] = 4; }, "unknown algorithm 4"},
       {"PROXY in", [](Bytes& b) { b[kUpsertAt + 7] = 2; }, "unknown PROXY acceptance 2"},
       {"PROXY out", [](Bytes& b) { b[kUpsertAt + 8] = 3; }, "unknown PROXY version 3"},
-      {"reserved byte", [](Bytes& b) { b[kUpsertAt + 9] = 1; }, "reserved bytes are not zero"},
+      {"refusal", [](Bytes& b) { b[kUpsertAt + 9] = 2; }, "unknown refusal 2"},
       {"PROXY over UDP", [](Bytes& b) { b[kUpsertAt + 5] = 1; }, "PROXY headers are for TCP"},
       {"connect timeout", [](Bytes& b) { b[kUpsertAt + 16] = b[kUpsertAt + 17] = 0; }, "connect timeout is 0"},
       {"endpoints beyond the message", [](Bytes& b) { b[kUpsertAt + 33] = 0xff; }, "truncated"},

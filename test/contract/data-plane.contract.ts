@@ -139,6 +139,7 @@ export function dataPlaneContract(name: string, make: () => DataPlane): void {
         { algorithm: 'source-hash' as const, idleMs: 60_000 },
         { maxConnections: 100, acceptProxy: true, sendProxy: 2 as const },
         { endpoints: [endpoint(1, 100), endpoint(2, 1, undefined, 1)] },
+        { endpoints: [endpoint(1, 100), endpoint(2, 1, undefined, 1)], refuse: true },
       ];
       for (const change of changes) expect(portOf((await apply({ ...spec, ...change }))[0])).toBe(portOf(first));
       expect(plane.stats().map(({ endpoints }) => endpoints.map(({ port }) => port))).toEqual([[1, 2]]);

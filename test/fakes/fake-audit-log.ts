@@ -34,6 +34,7 @@ export class FakeAuditLog implements AuditLog {
 
   async open({ signal }: CallOptions): Promise<void> {
     this.#mayFail(signal);
+    if (this.#state === 'closed') throw new AgentError('audit.not_written', { problem: 'the audit log is closed' });
     this.#state = 'open';
   }
 
@@ -56,7 +57,7 @@ export class FakeAuditLog implements AuditLog {
 
   problems(): readonly StatusProblem[] {
     if (!this.#full) return [];
-    return [{ subject: 'audit', reason: 'no space left on device', since: undefined, remedy: 'free some space' }];
+    return [{ subject: 'audit log', reason: 'no space left on device', since: undefined, remedy: 'free some space' }];
   }
 
   /** `decision allowed RUN_WEB_REQUEST t1 server:s1`, one a line, in order. */

@@ -172,6 +172,7 @@ function extras(spec: ListenerSpec): string[] {
     ...(spec.maxConnections === 0 ? [] : [`max=${spec.maxConnections}`]),
     ...(spec.acceptProxy ? ['proxy-in'] : []),
     ...(spec.sendProxy === 0 ? [] : [`proxy-out=${spec.sendProxy}`]),
+    ...(spec.refuse ? ['refuse'] : []),
   ];
 }
 

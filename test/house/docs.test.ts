@@ -153,6 +153,7 @@ const traffic: ListenerTraffic = {
   id: 'default/hello/http' as ListenerTraffic['id'],
   ...counts,
   ...{ limited: 0, evicted: 0, dropped: 0, protocol: 'tcp', declaredEndpoints: 1 },
+  times: { dial: { bounds: [], counts: [0], sum: 0 }, connection: { bounds: [], counts: [0], sum: 0 } },
   endpoints: [
     { address: known(ipAddress('127.0.0.1')), port: known(portNumber(1)), active: 0, total: 0, draining: false, ejected: false },
   ],

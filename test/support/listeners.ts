@@ -33,6 +33,7 @@ export function listener(
     idleMs: 0,
     maxConnections: 0,
     acceptProxy: false,
+    refuse: false,
     sendProxy: 0,
     endpoints,
     ...changes,

@@ -77,36 +77,43 @@ async function settledFacts(daemon: Daemon, admin: Admin, others: number) {
   return facts;
 }
 
-test(`${size.seconds} s of churn: no connection fails that had a live endpoint, and nothing is left behind`, async () => {
-  await withDaemon(
-    async (daemon) => {
-      using admin = new Admin(daemon.dataDir);
-      const churn = new Churn(size, admin, randomFrom(seed));
-      try {
-        await churn.prepare();
-        const before = await factsOf(daemon, admin);
-        expect(before.listeners).toBe(size.services);
+/** Preparing, and waiting for drains, take a few minutes at the full size. */
+const TIMEOUT_MS = size.seconds * 1_000 + 600_000;
 
-        await churn.run(AbortSignal.timeout(size.seconds * 250));
-        const warm = await settledFacts(daemon, admin, before.others);
-        await churn.run(AbortSignal.timeout(size.seconds * 750));
-        const after = await settledFacts(daemon, admin, before.others);
+test(
+  `${size.seconds} s of churn: no connection fails that had a live endpoint, and nothing is left behind`,
+  async () => {
+    await withDaemon(
+      async (daemon) => {
+        using admin = new Admin(daemon.dataDir);
+        const churn = new Churn(size, admin, randomFrom(seed));
+        try {
+          await churn.prepare();
+          const before = await factsOf(daemon, admin);
+          expect(before.listeners).toBe(size.services);
 
-        const growthMiB = (after.resident - warm.resident) / 2 ** 20;
-        console.log({ seed, ...churn.counts, growthMiB, descriptors: [before.others, after.others] });
-        const { connections, failures, lost } = churn.counts;
-        expect(lost).toEqual([]);
-        expect(failures.cut).toBeLessThanOrEqual(connections * MOST_CUT);
-        expect({ active: after.active, failed: after.failed }).toEqual({ active: 0, failed: 0 });
-        expect(after.listeners).toBe(churn.services);
-        expect(after.others).toBeLessThanOrEqual(before.others + SPARE_DESCRIPTORS);
-        expect(growthMiB).toBeLessThan(size.mostGrowthMiB);
-        expect(await churn.unanswered()).toEqual([]);
-      } finally {
-        await churn.stop();
-      }
-    },
-    // Settings of this test are none of the daemon's.
-    { env: { HOLDFAST_TEST_SIZE: undefined, HOLDFAST_TEST_SEED: undefined } },
-  );
-});
+          await churn.run(AbortSignal.timeout(size.seconds * 250));
+          const warm = await settledFacts(daemon, admin, before.others);
+          await churn.run(AbortSignal.timeout(size.seconds * 750));
+          const after = await settledFacts(daemon, admin, before.others);
+
+          const growthMiB = (after.resident - warm.resident) / 2 ** 20;
+          console.log({ seed, ...churn.counts, growthMiB, descriptors: [before.others, after.others] });
+          const { connections, failures, lost } = churn.counts;
+          expect(lost).toEqual([]);
+          expect(failures.cut).toBeLessThanOrEqual(connections * MOST_CUT);
+          expect({ active: after.active, failed: after.failed }).toEqual({ active: 0, failed: 0 });
+          expect(after.listeners).toBe(churn.services);
+          expect(after.others).toBeLessThanOrEqual(before.others + SPARE_DESCRIPTORS);
+          expect(growthMiB).toBeLessThan(size.mostGrowthMiB);
+          expect(await churn.unanswered()).toEqual([]);
+        } finally {
+          await churn.stop();
+        }
+      },
+      // Settings of this test are none of the daemon's.
+      { env: { HOLDFAST_TEST_SIZE: undefined, HOLDFAST_TEST_SEED: undefined } },
+    );
+  },
+  TIMEOUT_MS,
+);

@@ -48,8 +48,15 @@ export interface ProxySettings {
 
 export interface Addon {
   readonly Proxy: new (settings: Partial<ProxySettings>, onEvent: (event: NativeEvent) => void) => NativeProxy;
+  /** Upper bounds of the histograms' classes but the last, seconds. */
+  readonly timeBounds: { readonly dial: readonly number[]; readonly connection: readonly number[] };
   /** Locks `path` until the process ends; throws an Error with code `EWOULDBLOCK` when another holds it. Returns the descriptor. */
   lockFile(path: string): number;
+  /**
+   * Makes every address of the prefixes (`10.0.0.0/8`) this machine's own, and takes away what an earlier call made and is not named. Throws an
+   * Error with the errno's name as `code`. Outlives the process.
+   */
+  setLocalRoutes(prefixes: readonly string[]): void;
   /** The user id at the other end of a unix socket. */
   peerUid(fd: number): number;
 }

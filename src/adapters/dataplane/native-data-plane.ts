@@ -13,7 +13,7 @@ import type {
 } from '../../ports/dataplane/data-plane.js';
 import type { Addon, NativeEvent, NativeProxy, NativeResult, ProxySettings } from './addon.js';
 import { ListenerNumbers } from './listener-numbers.js';
-import { type NumberedStats, readStats } from './stats-rows.js';
+import { type NumberedStats, readStats, type TimeBounds } from './stats-rows.js';
 import { encodeTableDelta } from './table-codec.js';
 
 /** About 10 us a listener to bind, so that the main thread is away for 5 ms at most. */
@@ -29,6 +29,7 @@ export class NativeDataPlane implements DataPlane {
   /** Of all listeners; the native side says which have changed. */
   readonly #stats = new Map<ListenerId, ListenerStats>();
   #proxy: NativeProxy | undefined;
+  #bounds: TimeBounds = { dial: [], connection: [] };
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(load: () => Addon, settings: Partial<ProxySettings> = {}) {
@@ -39,6 +40,7 @@ export class NativeDataPlane implements DataPlane {
   start(onEvent: (event: DataPlaneEvent) => void): void {
     if (this.#proxy !== undefined) throw new Error('the data plane was started before');
     const addon = this.#load();
+    this.#bounds = addon.timeBounds;
     this.#proxy = new addon.Proxy(this.#settings, (native) => {
       const event = this.#eventOf(native);
       if (event !== undefined) onEvent(event);
@@ -52,13 +54,14 @@ export class NativeDataPlane implements DataPlane {
   }
 
   stats(): readonly ListenerStats[] {
-    if (this.#proxy !== undefined) for (const row of readStats(this.#proxy.stats())) this.#keep(row);
+    if (this.#proxy !== undefined) for (const row of readStats(this.#proxy.stats(), this.#bounds)) this.#keep(row);
     return [...this.#stats.values()];
   }
 
   statsOf(id: ListenerId): ListenerStats | undefined {
     const number = this.#numbers.of(id);
-    const row = this.#proxy === undefined || number === undefined ? undefined : readStats(this.#proxy.stats(number))[0];
+    if (this.#proxy === undefined || number === undefined) return undefined;
+    const [row] = readStats(this.#proxy.stats(number), this.#bounds);
     return row === undefined ? undefined : named(id, row);
   }
 

@@ -1,26 +1,39 @@
 import type { IpAddress } from '../../domain/kernel/network.js';
-import type { EndpointStats, ListenerStats } from '../../ports/dataplane/data-plane.js';
+import type { ConnectionTimes, EndpointStats, Histogram, ListenerStats } from '../../ports/dataplane/data-plane.js';
+import type { Addon } from './addon.js';
 import { addressOfWords } from './table-codec.js';
 
 /** A listener's counters under its native number. */
 export type NumberedStats = Omit<ListenerStats, 'id'> & { readonly number: number };
 
+/** Upper bounds of the classes, as the addon has them. */
+export type TimeBounds = Addon['timeBounds'];
+
 /** Reads the rows that native/binding/values.h describes. */
-export function readStats(rows: Float64Array): NumberedStats[] {
+export function readStats(rows: Float64Array, bounds: TimeBounds): NumberedStats[] {
   const all: NumberedStats[] = [];
-  for (let at = 0; at < rows.length; at += listenerSize + endpointSize * value(rows, at + listenerSize - 1))
-    all.push(listenerAt(rows, at));
+  for (let at = 0; at < rows.length; at += rowSize(rows, at, bounds)) all.push(listenerAt(rows, at, bounds));
   return all;
 }
 
-const listenerSize = 14;
+const listenerSize = 15;
 const endpointSize = 9;
 
+function rowSize(rows: Float64Array, at: number, bounds: TimeBounds): number {
+  return listenerSize + timesSize(rows, at, bounds) + endpointSize * value(rows, at + 14);
+}
+
+/** Of each histogram its classes, one more than bounds, and the sum. */
+function timesSize(rows: Float64Array, at: number, { dial, connection }: TimeBounds): number {
+  return value(rows, at + 13) === 0 ? 0 : dial.length + 2 + connection.length + 2;
+}
+
 /** By position, not by a reader: at 10,000 rows this takes a fifth of the time. */
-function listenerAt(rows: Float64Array, at: number): NumberedStats {
+function listenerAt(rows: Float64Array, at: number, bounds: TimeBounds): NumberedStats {
   const endpoints: EndpointStats[] = [];
-  const count = value(rows, at + 13);
-  for (let index = 0; index < count; index++) endpoints.push(endpointAt(rows, at + listenerSize + endpointSize * index));
+  const count = value(rows, at + 14);
+  const first = at + listenerSize + timesSize(rows, at, bounds);
+  for (let index = 0; index < count; index++) endpoints.push(endpointAt(rows, first + endpointSize * index));
   return {
     number: value(rows, at),
     active: value(rows, at + 1),
@@ -35,8 +48,18 @@ function listenerAt(rows: Float64Array, at: number): NumberedStats {
     limited: value(rows, at + 10),
     evicted: value(rows, at + 11),
     dropped: value(rows, at + 12),
+    times: value(rows, at + 13) === 0 ? undefined : timesAt(rows, at + listenerSize, bounds),
     endpoints,
   };
+}
+
+function timesAt(rows: Float64Array, at: number, { dial, connection }: TimeBounds): ConnectionTimes {
+  return { dial: histogramAt(rows, at, dial), connection: histogramAt(rows, at + dial.length + 2, connection) };
+}
+
+function histogramAt(rows: Float64Array, at: number, bounds: readonly number[]): Histogram {
+  const end = at + bounds.length + 1;
+  return { bounds, counts: [...rows.subarray(at, end)], sum: value(rows, end) / 1e6 };
 }
 
 function endpointAt(rows: Float64Array, at: number): EndpointStats {

@@ -53,7 +53,7 @@ function writeListener(out: Writer, { number, spec }: NumberedListener): void {
   out.u8(algorithms[spec.algorithm]);
   out.u8(spec.acceptProxy ? 1 : 0);
   out.u8(spec.sendProxy);
-  out.u8(0);
+  out.u8(spec.refuse ? 1 : 0);
   out.u16(spec.listenPort);
   out.u32(spec.drainMs);
   out.u32(spec.connectTimeoutMs ?? defaultConnectTimeoutMs);

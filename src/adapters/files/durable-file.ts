@@ -95,7 +95,8 @@ async function throughTemporary<T>(
   }
 }
 
-async function writeSynced(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+/** A file that must not be there yet; durable except for its name, which the folder's sync makes so. */
+export async function writeSynced(path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const file = await open(path, 'wx', mode);
   try {
     // The umask may have taken bits away.
@@ -107,7 +108,8 @@ async function writeSynced(path: string, data: string | Uint8Array, mode: number
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
+/** Names that were made, changed or removed in it are durable when it resolves. */
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
     await folder.sync();
@@ -137,7 +139,8 @@ async function removeStale(path: string): Promise<void> {
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+/** Whether a name is there, if only of a link that leads nowhere. */
+export async function exists(path: string): Promise<boolean> {
   try {
     await lstat(path);
     return true;

@@ -164,8 +164,9 @@ class Watcher {
     if (!this.#bookmarkDue) return undefined;
     this.#bookmarkDue = false;
     this.#armBookmark();
+    const { revision, digest } = this.#at;
     // The holder of the log is its only writer, so that its view is never old.
-    return { kind: 'bookmark', previous: this.#at.revision, revision: this.#at.revision, head, ageMs: 0 };
+    return { kind: 'bookmark', previous: revision, revision, digest, head, ageMs: 0 };
   }
 
   /** No timer is left, also of a watcher that is never read again; one that waits goes on, and sees why it ends. */

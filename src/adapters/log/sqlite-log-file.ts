@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { parseEntry } from '../../domain/log/entry.js';
-import { type Change, digest, type Entry, logId, type Revision, type SnapshotItem } from '../../domain/log/model.js';
+import { digest, type Entry, logId, type Revision, type SnapshotItem } from '../../domain/log/model.js';
 import type { RetainedEntry } from '../../domain/log/retention.js';
 import { RING_ENTRIES, RING_SIZE, type SizedEntry } from '../../domain/log/ring.js';
 import type { CommitOutcome, OpenedLog, StoredBatch } from './log-store.js';
@@ -11,8 +11,8 @@ import { checkHeader, closeQuietly, connect, createLog, exists, foldIn, keepPriv
 import { makeCopy, newestIntactCopy } from './sqlite-log-copies.js';
 import { isDamage, message, openError, remedyOfDamage } from './sqlite-log-errors.js';
 import { LogPaths } from './sqlite-log-paths.js';
+import { KeyRows } from './sqlite-log-rows.js';
 import { type FileState, text, writeState } from './sqlite-log-schema.js';
-import type { Seal } from './sqlite-log-seal.js';
 import { checkWitness, readWitness, Witness } from './sqlite-log-witness.js';
 
 /** One page of a replay: a megabyte, or a thousand small entries. */
@@ -218,31 +218,6 @@ export class SqliteLogFile {
       // Closing rolls back as well.
     }
     closeQuietly(db);
-  }
-}
-
-/** The key rows, whose seal follows every change. */
-class KeyRows {
-  readonly seal: Seal;
-  readonly #get;
-  readonly #put;
-  readonly #remove;
-
-  constructor(db: DatabaseSync, seal: Seal) {
-    this.seal = seal;
-    this.#get = db.prepare('SELECT revision, value FROM kv WHERE key = ?');
-    this.#put = db.prepare('INSERT OR REPLACE INTO kv VALUES (?, ?, ?)');
-    this.#remove = db.prepare('DELETE FROM kv WHERE key = ?');
-  }
-
-  apply({ key, value }: Change, at: Revision): void {
-    const old = this.#get.get(key);
-    if (old !== undefined) this.seal.remove(key, Number(old.revision), String(old.value));
-    if (value === null) this.#remove.run(key);
-    else {
-      this.#put.run(key, at, value);
-      this.seal.add(key, at, value);
-    }
   }
 }
 

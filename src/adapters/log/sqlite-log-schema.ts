@@ -58,7 +58,8 @@ export function writeMeta(db: DatabaseSync, name: string, value: string): void {
   db.prepare('INSERT OR REPLACE INTO meta VALUES (?, ?, ?)').run(name, value, metaDigest(name, value));
 }
 
-function readMeta(db: DatabaseSync, name: string): string {
+/** @throws AgentError `log.corrupt` */
+export function readMeta(db: DatabaseSync, name: string): string {
   const row = db.prepare('SELECT value, digest FROM meta WHERE name = ?').get(name);
   if (row === undefined) throw new AgentError('log.corrupt', { problem: `it has no ${name} row` });
   const value = text(row.value);

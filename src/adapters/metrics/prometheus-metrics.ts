@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { splitListenerId } from '../../domain/dataplane/compile.js';
 import type { OutboxStats } from '../../domain/outbox/model.js';
 import type { ListenerTraffic, NodeStatus } from '../../ports/driving/operations.js';
+import { CountedHistogram } from './counted-histogram.js';
 
 /** Where the figures come from; each is asked at every scrape. */
 export interface MetricSources {
@@ -32,6 +33,8 @@ export class PrometheusMetrics {
   readonly #drops = this.#counter('drops_total', 'What was not carried, by reason', [...SERVICE_LABELS, 'reason']);
   readonly #bytes = this.#counter('bytes_total', 'Bytes from clients (in) and to them (out)', [...SERVICE_LABELS, 'direction']);
   readonly #dialFailures = this.#counter('dial_failures_total', 'Dials of an endpoint that failed', SERVICE_LABELS);
+  readonly #dialTimes = this.#histogram('dial_seconds', 'From a dial that succeeded to the answer of the endpoint');
+  readonly #connectionTimes = this.#histogram('connection_seconds', 'From the acceptance of a connection to its end');
   readonly #endpoints = this.#gauge('endpoints', 'Endpoints that the data plane has, by state', [...SERVICE_LABELS, 'state']);
   readonly #declared = this.#gauge('endpoints_declared', 'Endpoints that the service has, in whatever state', SERVICE_LABELS);
   readonly #checked = this.#gauge('health_targets', 'Endpoints that this node checks', []);
@@ -92,6 +95,7 @@ export class PrometheusMetrics {
 
   #collectTraffic(listeners: readonly ListenerTraffic[]): void {
     for (const metric of this.#ofServices()) metric.reset();
+    for (const times of [this.#dialTimes, this.#connectionTimes]) times.clear();
     for (const stats of listeners) {
       const { service: qualified, port } = splitListenerId(stats.id);
       const [namespace = '', service = ''] = qualified.split('/');
@@ -116,6 +120,9 @@ export class PrometheusMetrics {
   #collectConnections(stats: ListenerTraffic, labels: ServiceLabels): void {
     this.#active.set(labels, stats.active);
     for (const result of RESULTS) this.#connections.inc({ ...labels, result }, stats[result]);
+    if (stats.times === undefined) return;
+    this.#dialTimes.show(labels, stats.times.dial);
+    this.#connectionTimes.show(labels, stats.times.connection);
   }
 
   #collectFlows(stats: ListenerTraffic, labels: ServiceLabels): void {
@@ -134,6 +141,10 @@ export class PrometheusMetrics {
     this.#endpoints.set({ ...labels, state: 'draining' }, draining);
     this.#endpoints.set({ ...labels, state: 'ejected' }, ejected);
     this.#declared.set(labels, declaredEndpoints);
+  }
+
+  #histogram(name: string, help: string): CountedHistogram<(typeof SERVICE_LABELS)[number]> {
+    return new CountedHistogram(`holdfast_${name}`, help, SERVICE_LABELS, this.#registry);
   }
 
   #gauge<Label extends string>(name: string, help: string, labelNames: readonly Label[]): Gauge<Label> {

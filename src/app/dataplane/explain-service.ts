@@ -54,7 +54,7 @@ export class ExplainService implements Explainer {
     const listener = listeners.stateOf(id);
     const vip = view.state.vips.ofService(name);
     const listen = listener.state === 'listening' && vip !== undefined ? formatAddressPort(vip, listener.port) : '';
-    return { ...explainPort(view.state, service, port, nodeId, this.#live(id), client), listener, listen };
+    return { ...explainPort(view.state, service, port, nodeId, this.#live(id), client, view.fresh()), listener, listen };
   }
 
   #live(id: ListenerId): ReadonlyMap<string, LiveEndpoint> {

@@ -183,7 +183,8 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
 
   /** What is owed to the data plane: what changed, what is due once more, and what the last run did not get done. */
   #compile(): void {
-    const { upsert, remove } = this.#compiler.update(this.#parts.view.state, [...this.#dirty]);
+    const { view } = this.#parts;
+    const { upsert, remove } = this.#compiler.update(view.state, [...this.#dirty], view.fresh());
     this.#dirty.clear();
     for (const { id } of upsert) this.#owed.add(id);
     for (const id of remove) this.#owed.add(id);

@@ -50,6 +50,11 @@ export class LogConsumer implements Subsystem, StateView {
     return this.#currentAt === undefined ? undefined : this.#clock.monotonic() - this.#currentAt;
   }
 
+  /** The log is in this process: what it does not say has not happened. */
+  fresh(): boolean {
+    return this.state.cursor !== undefined;
+  }
+
   async reached(revision: Revision, options: CallOptions): Promise<void> {
     options.signal.throwIfAborted();
     if (!this.#holds(revision)) await this.#waiters.wait(revision, options);

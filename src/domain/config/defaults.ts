@@ -1,4 +1,5 @@
 import { addressPort, ipv4Range } from '../kernel/network.js';
+import { aid } from '../link/model.js';
 import type { Config, Mode } from './model.js';
 
 export function defaults(mode: Mode): Config {
@@ -15,6 +16,16 @@ export function defaults(mode: Mode): Config {
     busyPollUs: 0,
     ejectionFailures: 5,
     ejectionReturnMs: 10_000,
+    staleAfterMs: 30_000,
+    serverL1Listen: known(addressPort('0.0.0.0:9191')),
+    serverL2Listen: known(addressPort('0.0.0.0:9192')),
+    serverHosts: [],
+    serverAccount: aid('default'),
+    nodeward: [],
+    installer: 'https://get.runos.com',
+    instructionsDeny: ['REINSTALL_NODE'],
+    scriptsDeny: [],
+    auditOnFailure: 'refuse',
   };
 }
 

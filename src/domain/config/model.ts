@@ -1,12 +1,23 @@
 import type { Labels, NodeName } from '../identity/model.js';
+import type { InstructionType } from '../instruction/model.js';
 import { AgentError } from '../kernel/errors.js';
-import type { AddressPort, Ipv4Range } from '../kernel/network.js';
+import type { AddressPort, HostPort, IpAddress, Ipv4Range } from '../kernel/network.js';
+import type { Aid } from '../link/model.js';
 
 /** `dev` needs no root, touches no host file and listens on loopback only. */
 export type Mode = 'production' | 'dev';
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 export type LogLevel = (typeof logLevels)[number];
+
+/** The daemons that a configuration is for. */
+export type Daemon = 'dev' | 'agent' | 'server';
+const everyDaemon: readonly Daemon[] = ['dev', 'agent', 'server'];
+const nodes: readonly Daemon[] = ['dev', 'agent'];
+const agentOnly: readonly Daemon[] = ['agent'];
+const serverOnly: readonly Daemon[] = ['server'];
+
+export const auditFailures = ['refuse', 'continue'] as const;
 
 /** Every setting, checked and with its default filled in. */
 export interface Config {
@@ -29,13 +40,38 @@ export interface Config {
   /** Dials of an endpoint that fail in a row until it is ejected; 0 is off. */
   readonly ejectionFailures: number;
   readonly ejectionReturnMs: number;
+  readonly staleAfterMs: number;
+  /** Where nodes register. */
+  readonly serverL1Listen: AddressPort;
+  /** Where nodes hold their streams. */
+  readonly serverL2Listen: AddressPort;
+  /** Under which the servers are called, for their certificates; none: the names and addresses of the machine. */
+  readonly serverHosts: readonly string[];
+  /** Of the nodes that are enrolled. */
+  readonly serverAccount: Aid;
+  /** Servers of the mutual channel; none until the node has been registered or a file names them. */
+  readonly nodeward: readonly HostPort[];
+  /** Base URLs without a slash at the end. */
+  readonly installer: string;
+  /** Undefined: derived from the installer's. */
+  readonly conductor?: string;
+  /** Said in heartbeats instead of the connection's address. */
+  readonly nodeIp?: IpAddress;
+  readonly instructionsAllow?: readonly InstructionType[];
+  readonly instructionsDeny: readonly InstructionType[];
+  /** Names of scripts; a `*` at the end stands for anything. */
+  readonly scriptsAllow?: readonly string[];
+  readonly scriptsDeny: readonly string[];
+  readonly auditOnFailure: (typeof auditFailures)[number];
 }
 
 export interface SettingFacts {
   /** Its place in the file; variable and flag follow from it. */
   readonly path: string;
-  /** How a variable's or a flag's text is read: a number if it looks like one, or `a=b,c=d`. */
-  readonly text: 'text' | 'number' | 'pairs';
+  /** How a variable's or a flag's text is read: a number if it looks like one, `a=b,c=d`, or `a,b`. */
+  readonly text: 'text' | 'number' | 'pairs' | 'list';
+  /** Who reads it; the others take it and do nothing with it, so that one file serves a machine. */
+  readonly of: readonly Daemon[];
   /** When a new value takes effect: while running, after a restart, or only when a node gets its identity. */
   readonly applies: 'live' | 'restart' | 'minting';
   /** What to put there, for `--help`: `duration`. */
@@ -50,6 +86,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   nodeName: {
     path: 'nodeName',
     text: 'text',
+    of: nodes,
     applies: 'minting',
     value: 'name',
     help: 'name of this node when it has no identity yet',
@@ -57,6 +94,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   logLevel: {
     path: 'logLevel',
     text: 'text',
+    of: everyDaemon,
     applies: 'live',
     value: 'level',
     help: `least level to log: ${logLevels.join(', ')}`,
@@ -64,6 +102,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   labels: {
     path: 'labels',
     text: 'pairs',
+    of: nodes,
     applies: 'minting',
     value: 'labels',
     help: 'labels of this node when it has no identity yet, a=b,c=d',
@@ -71,6 +110,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   readyTimeoutMs: {
     path: 'readyTimeout',
     text: 'text',
+    of: everyDaemon,
     applies: 'restart',
     value: 'duration',
     help: 'how long a start waits for readiness, such as 500ms, 30s or 5m',
@@ -78,6 +118,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   outboxCapacity: {
     path: 'outbox.capacity',
     text: 'number',
+    of: everyDaemon,
     applies: 'restart',
     value: 'records',
     help: 'how many records the outbox holds',
@@ -85,6 +126,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   vipRange: {
     path: 'vip.range',
     text: 'text',
+    of: everyDaemon,
     applies: 'restart',
     value: 'network',
     help: 'IPv4 network of the service addresses, set once for a log',
@@ -92,6 +134,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   metricsListen: {
     path: 'metrics.listen',
     text: 'text',
+    of: nodes,
     applies: 'restart',
     value: 'address:port',
     help: 'where the metrics are served, or off',
@@ -99,6 +142,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   threads: {
     path: 'dataplane.threads',
     text: 'number',
+    of: nodes,
     applies: 'restart',
     value: 'count',
     help: 'proxy threads, 1 to 8, or auto: one per core',
@@ -106,6 +150,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   connectTimeoutMs: {
     path: 'dataplane.connectTimeout',
     text: 'text',
+    of: nodes,
     applies: 'live',
     value: 'duration',
     help: 'how long a dial of an endpoint may take, such as 500ms or 2s',
@@ -113,6 +158,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   maxConnections: {
     path: 'dataplane.maxConnections',
     text: 'number',
+    of: nodes,
     applies: 'restart',
     value: 'count',
     help: 'open connections and UDP flows in all, or auto',
@@ -120,6 +166,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   busyPollUs: {
     path: 'dataplane.busyPoll',
     text: 'text',
+    of: nodes,
     applies: 'restart',
     value: 'duration',
     help: 'how long a busy proxy thread looks for more before it sleeps: 1us to 200us, or off',
@@ -127,6 +174,7 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   ejectionFailures: {
     path: 'dataplane.ejection.failures',
     text: 'number',
+    of: nodes,
     applies: 'restart',
     value: 'count',
     help: 'failed dials in a row that eject an endpoint for a while, or off',
@@ -134,9 +182,122 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
   ejectionReturnMs: {
     path: 'dataplane.ejection.returnAfter',
     text: 'text',
+    of: nodes,
     applies: 'restart',
     value: 'duration',
     help: 'how long an endpoint is ejected at first',
+  },
+  staleAfterMs: {
+    path: 'log.staleAfter',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'duration',
+    help: 'how long without the control plane until services with `onStale: refuse` refuse',
+  },
+  serverL1Listen: {
+    path: 'server.listen.l1',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'address:port',
+    help: 'where nodes register',
+  },
+  serverL2Listen: {
+    path: 'server.listen.l2',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'address:port',
+    help: 'where nodes hold their streams',
+  },
+  serverHosts: {
+    path: 'server.hosts',
+    text: 'list',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'names',
+    help: 'names and addresses under which nodes call this server, for its certificate',
+  },
+  serverAccount: {
+    path: 'server.account',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'account',
+    help: 'account of the nodes that are enrolled',
+  },
+  nodeward: {
+    path: 'client.server.nodeward',
+    text: 'list',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'hosts',
+    help: 'servers of the control plane, host or host:port',
+  },
+  installer: {
+    path: 'client.server.installer',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'url',
+    help: 'where scripts by name come from',
+  },
+  conductor: {
+    path: 'client.server.conductor',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'url',
+    help: 'where scripts by path come from',
+  },
+  nodeIp: {
+    path: 'node.ip',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'address',
+    help: 'address that this node says it has',
+  },
+  instructionsAllow: {
+    path: 'instructions.allow',
+    text: 'list',
+    of: agentOnly,
+    applies: 'live',
+    value: 'types',
+    help: 'the only instruction types that are carried out',
+  },
+  instructionsDeny: {
+    path: 'instructions.deny',
+    text: 'list',
+    of: agentOnly,
+    applies: 'live',
+    value: 'types',
+    help: 'instruction types that are not carried out',
+  },
+  scriptsAllow: {
+    path: 'instructions.scripts.allow',
+    text: 'list',
+    of: agentOnly,
+    applies: 'live',
+    value: 'names',
+    help: 'the only scripts that are run; a * at the end stands for anything',
+  },
+  scriptsDeny: {
+    path: 'instructions.scripts.deny',
+    text: 'list',
+    of: agentOnly,
+    applies: 'live',
+    value: 'names',
+    help: 'scripts that are not run; a * at the end stands for anything',
+  },
+  auditOnFailure: {
+    path: 'audit.onFailure',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'mode',
+    help: 'what happens when the audit log cannot be written: refuse or continue',
   },
 };
 
@@ -153,7 +314,7 @@ export function flagOf(setting: Setting): string {
 }
 
 function words(setting: Setting): readonly string[] {
-  return settings[setting].path.split(/\.|(?=[A-Z])/);
+  return settings[setting].path.split(/[.-]|(?=[A-Z])/);
 }
 
 export type ConfigPath = readonly string[];

@@ -10,14 +10,22 @@ import {
   flagOf,
   type Mode,
   type Setting,
+  type SettingFacts,
   settingNames,
   settings,
   variableOf,
 } from './model.js';
 import { type ConfigLayer, layerSchema } from './schema.js';
 
-/** Variables that are read elsewhere: they say where things are before there is a configuration. */
-const otherVariables: readonly string[] = ['HOLDFAST_CONFIG', 'HOLDFAST_DATA_DIR', 'HOLDFAST_ADMIN', 'HOLDFAST_ADDON'];
+/** Variables that are read elsewhere: they say where things are before there is a configuration. A task's program has the last one. */
+const otherVariables: readonly string[] = [
+  'HOLDFAST_CONFIG',
+  'HOLDFAST_DATA_DIR',
+  'HOLDFAST_ADMIN',
+  'HOLDFAST_ADDON',
+  'HOLDFAST_RUNNER',
+  'HOLDFAST_TASK',
+];
 
 /** All that a configuration is made of, the later over the earlier; each setting is taken whole from one of them. */
 export interface ConfigInputs {
@@ -134,12 +142,14 @@ function place(value: Record<string, unknown>, [key = '', ...below]: ConfigPath,
   value[key] = group;
 }
 
-function fromText(text: string, as: 'text' | 'number' | 'pairs'): unknown {
+function fromText(text: string, as: SettingFacts['text']): unknown {
   switch (as) {
     case 'text':
       return text;
     case 'number':
       return /^\d{1,15}$/.test(text) ? Number(text) : text;
+    case 'list':
+      return text.split(',');
     case 'pairs': {
       const pairs = text.split(',').map((pair) => /^([^=]+)=(.*)$/.exec(pair)?.slice(1) ?? []);
       return pairs.every((pair) => pair.length === 2) ? Object.fromEntries(pairs) : text;

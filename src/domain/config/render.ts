@@ -1,5 +1,5 @@
 import { formatDuration } from '../kernel/duration.js';
-import { formatAddressPort, formatIpv4Range } from '../kernel/network.js';
+import { formatAddressPort, formatHostPort, formatIpv4Range } from '../kernel/network.js';
 import type { Config, Setting } from './model.js';
 
 /** A setting as people write it; what is not set by what it comes to. */
@@ -14,6 +14,7 @@ export function renderSetting(setting: Setting, config: Config): string {
     case 'readyTimeoutMs':
     case 'connectTimeoutMs':
     case 'ejectionReturnMs':
+    case 'staleAfterMs':
       return formatDuration(config[setting]);
     case 'busyPollUs':
       return config.busyPollUs === 0 ? 'off' : `${config.busyPollUs}us`;
@@ -23,11 +24,35 @@ export function renderSetting(setting: Setting, config: Config): string {
       const listen = config.metricsListen;
       return listen === 'off' ? listen : formatAddressPort(listen.address, listen.port);
     }
+    case 'serverL1Listen':
+    case 'serverL2Listen':
+      return formatAddressPort(config[setting].address, config[setting].port);
+    case 'serverHosts':
+      return listed(config.serverHosts, 'those of the machine');
+    case 'nodeward':
+      return listed(config.nodeward.map(formatHostPort), 'where the node was registered');
+    case 'conductor':
+      return config.conductor ?? "follows from the installer's";
+    case 'nodeIp':
+      return config.nodeIp ?? "the connection's";
+    case 'instructionsAllow':
+    case 'scriptsAllow':
+      return listed(config[setting] ?? [], 'all');
+    case 'instructionsDeny':
+    case 'scriptsDeny':
+      return listed(config[setting], 'none');
     case 'logLevel':
     case 'outboxCapacity':
+    case 'serverAccount':
+    case 'installer':
+    case 'auditOnFailure':
     case 'threads':
     case 'maxConnections':
     case 'ejectionFailures':
       return String(config[setting]);
   }
+}
+
+function listed(values: readonly string[], none: string): string {
+  return values.length === 0 ? none : values.join(',');
 }

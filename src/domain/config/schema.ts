@@ -1,8 +1,20 @@
 import { z } from 'zod';
 import { isLabelKey, isLabelValue, type Labels, nodeName } from '../identity/model.js';
+import { instructionTypes } from '../instruction/model.js';
 import { durationMs } from '../kernel/duration.js';
-import { addressPort, containsRange, type Ipv4Range, ipv4Range, isLoopback } from '../kernel/network.js';
-import { type Config, logLevels, type Mode } from './model.js';
+import {
+  addressPort,
+  containsRange,
+  hostPort,
+  type Ipv4Range,
+  ipAddress,
+  ipv4Range,
+  isHost,
+  isLoopback,
+  portNumber,
+} from '../kernel/network.js';
+import { aid } from '../link/model.js';
+import { auditFailures, type Config, logLevels, type Mode } from './model.js';
 
 /** RFC 1918 and RFC 6598. */
 const privateBlocks = blocks('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10');
@@ -48,6 +60,16 @@ export function layerSchema(mode: Mode) {
             .optional(),
         })
         .optional(),
+      log: z.strictObject({ staleAfter: duration }).optional(),
+      server: serverGroup.optional(),
+      client: clientGroup.optional(),
+      node: z.strictObject({ ip: leaf('an IP address', textual(ipAddress)) }).optional(),
+      instructions: instructionsGroup.optional(),
+      audit: z
+        .strictObject({
+          onFailure: leaf(`one of ${auditFailures.join(', ')}`, (value) => auditFailures.find((one) => one === value)),
+        })
+        .optional(),
     })
     .transform(
       (file): ConfigLayer =>
@@ -65,6 +87,20 @@ export function layerSchema(mode: Mode) {
           busyPollUs: file.dataplane?.busyPoll,
           ejectionFailures: file.dataplane?.ejection?.failures,
           ejectionReturnMs: file.dataplane?.ejection?.returnAfter,
+          staleAfterMs: file.log?.staleAfter,
+          serverL1Listen: file.server?.listen?.l1,
+          serverL2Listen: file.server?.listen?.l2,
+          serverHosts: file.server?.hosts,
+          serverAccount: file.server?.account,
+          nodeward: file.client?.server?.nodeward,
+          installer: file.client?.server?.installer,
+          conductor: file.client?.server?.conductor,
+          nodeIp: file.node?.ip,
+          instructionsAllow: file.instructions?.allow,
+          instructionsDeny: file.instructions?.deny,
+          scriptsAllow: file.instructions?.scripts?.allow,
+          scriptsDeny: file.instructions?.scripts?.deny,
+          auditOnFailure: file.audit?.onFailure,
         }),
     );
 }
@@ -88,6 +124,61 @@ const duration = leaf(
     // A wait of nothing is a mistake for a setting of the daemon.
     textual(durationMs)(value) || undefined,
 );
+
+/** Of the mutual channel. */
+const nodewardPort = portNumber(9192);
+
+const port = leaf('address:port (IPv6 in brackets)', textual(addressPort));
+const account = leaf('1 to 63 of a-z, A-Z, 0-9, ., _ and -, beginning with a letter or digit', (value) => {
+  try {
+    return typeof value === 'string' ? aid(value) : undefined;
+  } catch {
+    return undefined;
+  }
+});
+
+/** What a URL's path is put behind. */
+const baseUrl = leaf('https://host or http://host, without a slash at the end', (value) =>
+  typeof value === 'string' && /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*[^\s?#/])?$/.test(value) ? value : undefined,
+);
+
+const types = list(`instruction types, such as ${instructionTypes[0]}`, (text) => instructionTypes.find((type) => type === text));
+const scripts = list('names of scripts; a * may stand at the end', (text) =>
+  /^[\w./-]+\*?$|^\*$/.test(text) ? text : undefined,
+);
+
+const serverGroup = z.strictObject({
+  listen: z.strictObject({ l1: port, l2: port }).optional(),
+  hosts: list('DNS names or IP addresses', (text) => (isHost(text) ? text : undefined)),
+  account,
+});
+const clientGroup = z.strictObject({
+  server: z
+    .strictObject({
+      nodeward: list('hosts, with a port where it is not 9192', (text) =>
+        nodewardPort === undefined ? undefined : hostPort(text, nodewardPort),
+      ),
+      installer: baseUrl,
+      conductor: baseUrl,
+    })
+    .optional(),
+});
+const instructionsGroup = z.strictObject({
+  allow: types,
+  deny: types,
+  scripts: z.strictObject({ allow: scripts, deny: scripts }).optional(),
+});
+
+/** A list of texts, or one of them alone. */
+function list<T>(expected: string, read: (text: string) => T | undefined) {
+  return leaf(`a list of ${expected}`, (value): readonly T[] | undefined => {
+    const texts = typeof value === 'string' ? [value] : value;
+    if (!Array.isArray(texts)) return undefined;
+    const values = texts.map((text: unknown) => (typeof text === 'string' ? read(text) : undefined));
+    const known = values.flatMap((one) => (one === undefined ? [] : [one]));
+    return known.length === values.length ? known : undefined;
+  });
+}
 
 /** More does not find more, and a thread that looks all the time takes a core from its neighbours. */
 const mostBusyPollUs = 200;

@@ -18,10 +18,13 @@ export function splitListenerId(id: ListenerId): { readonly service: QualifiedNa
   return { service: id.slice(0, slash) as QualifiedName, port: id.slice(slash + 1) };
 }
 
-/** The whole table of the node `nodeId`. What follows changes uses `L4Compiler`, whose table is equal to this one. */
-export function compileServices(state: ClusterState, nodeId: NodeName): L4Table {
+/**
+ * The whole table of the node `nodeId`; `fresh` tells whether the state may be taken for the present one. What follows changes uses
+ * `L4Compiler`, whose table is equal to this one.
+ */
+export function compileServices(state: ClusterState, nodeId: NodeName, fresh = true): L4Table {
   const listeners = [...state.all()].flatMap(({ resource }) =>
-    resource.kind === 'Service' ? compileService(state, resource, nodeId) : [],
+    resource.kind === 'Service' ? compileService(state, resource, nodeId, fresh) : [],
   );
   return new Map(listeners.map((listener) => [listener.id, listener]));
 }
@@ -41,12 +44,12 @@ export class L4Compiler {
   }
 
   /** Compiles the named services again; listeners that come out as they were are not in the delta. */
-  update(state: ClusterState, services: Iterable<QualifiedName>): L4Delta {
+  update(state: ClusterState, services: Iterable<QualifiedName>, fresh = true): L4Delta {
     const upsert: L4Listener[] = [];
     const remove: ListenerId[] = [];
     for (const name of services) {
       const resource = state.service(name)?.resource;
-      const listeners = resource === undefined ? [] : compileService(state, resource, this.#nodeId);
+      const listeners = resource === undefined ? [] : compileService(state, resource, this.#nodeId, fresh);
       const ids = listeners.map(({ id }) => id);
       for (const id of this.#byService.get(name) ?? []) {
         if (ids.includes(id)) continue;
@@ -66,7 +69,7 @@ export class L4Compiler {
   }
 }
 
-function compileService(state: ClusterState, service: ServiceResource, nodeId: NodeName): readonly L4Listener[] {
+function compileService(state: ClusterState, service: ServiceResource, nodeId: NodeName, fresh: boolean): readonly L4Listener[] {
   const name = nameOf(service);
   const address = state.vips.ofService(name);
   if (address === undefined || state.vips.get(address)?.releasedAt !== undefined) return [];
@@ -81,10 +84,16 @@ function compileService(state: ClusterState, service: ServiceResource, nodeId: N
     affinityMs: ms(service.spec.affinity?.clientIP.timeout),
     maxConnections: service.spec.limits?.connections ?? 0,
     ...byProtocol(service.spec, port),
+    refuse: refusesNow(service, fresh),
     endpoints: judgeEndpoints(known, service, port, nodeId).flatMap(({ endpoint, port, tier, withheld }): L4Endpoint[] =>
       withheld === undefined ? [{ address: endpoint.address, port, weight: endpoint.weight, tier }] : [],
     ),
   }));
+}
+
+/** Whether a service takes no new connection because the state may be an old one. */
+export function refusesNow({ spec }: ServiceResource, fresh: boolean): boolean {
+  return !fresh && spec.onStale === 'refuse';
 }
 
 function byProtocol({ idleTimeout, proxyProtocol }: ServiceSpec, { protocol }: ServicePort) {

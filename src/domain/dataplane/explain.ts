@@ -2,6 +2,7 @@ import type { NodeName } from '../identity/model.js';
 import type { IpAddress } from '../kernel/network.js';
 import type { ServicePort, ServiceResource } from '../resource/model.js';
 import type { ClusterState } from '../resource/state.js';
+import { refusesNow } from './compile.js';
 import { endpointsOf, type JudgedEndpoint, judgeEndpoints } from './endpoints.js';
 import type { Algorithm, Protocol } from './model.js';
 import { chooseByHash } from './rendezvous.js';
@@ -64,7 +65,7 @@ export interface ExplainedClient {
   readonly reason: string;
 }
 
-/** From the same judgement as the table of the data plane; `live` is by `address:port`. */
+/** From the same judgement as the table of the data plane; `live` is by `address:port`, `fresh` as in `StateView`. */
 export function explainPort(
   state: ClusterState,
   service: ServiceResource,
@@ -72,6 +73,7 @@ export function explainPort(
   nodeId: NodeName,
   live: ReadonlyMap<string, LiveEndpoint>,
   client?: IpAddress,
+  fresh = true,
 ): ExplainedPort {
   const judged = judgeEndpoints(endpointsOf(state, service), service, port, nodeId);
   const shares = sharesOf(judged, live);
@@ -86,7 +88,7 @@ export function explainPort(
     port: number,
     protocol,
     choice: choiceOf(service, protocol),
-    outcome: outcomeOf(endpoints, protocol),
+    outcome: refusesNow(service, fresh) ? staleOutcome(protocol) : outcomeOf(endpoints, protocol),
     ...(client === undefined ? {} : { from: explainClient(client, service, [...shares.keys()]) }),
     endpoints: [...endpoints, ...gone],
   };
@@ -179,6 +181,11 @@ function choiceOf({ spec }: ServiceResource, protocol: Protocol): string {
     ...(protocol === 'tcp' && proxyProtocol?.accept === true ? ['clients begin with a PROXY header'] : []),
     ...(protocol === 'tcp' && proxyProtocol?.send !== undefined ? [`endpoints get a PROXY header ${proxyProtocol.send}`] : []),
   ].join('; ');
+}
+
+function staleOutcome(protocol: Protocol): string {
+  const what = protocol === 'tcp' ? 'new connections are refused' : 'new flows are dropped';
+  return `${what}: the log cannot be followed, and the service says onStale: refuse`;
 }
 
 function outcomeOf(endpoints: readonly ExplainedEndpoint[], protocol: Protocol): string {

@@ -48,6 +48,8 @@ export interface L4Listener {
   readonly acceptProxy: boolean;
   /** TCP: the header that endpoints are sent. */
   readonly sendProxy: ProxyHeader;
+  /** New connections and flows are refused, whatever the endpoints; running ones go on. */
+  readonly refuse: boolean;
   /** Without any, connections are accepted and reset at once. No two with the same address and port. */
   readonly endpoints: readonly L4Endpoint[];
 }

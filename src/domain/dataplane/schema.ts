@@ -74,6 +74,7 @@ export const trafficShape = {
   proxyProtocol: proxyProtocol.optional(),
   idleTimeout: durationBetween(1, DAY).optional(),
   health: health.optional(),
+  onStale: oneOf('serve', 'refuse').optional(),
 };
 
 interface Traffic {

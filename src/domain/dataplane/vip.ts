@@ -75,12 +75,12 @@ export class VipIndex {
 
   /** The address that the service has, else the one that it released last and may have again. */
   ofService(service: QualifiedName): IpAddress | undefined {
-    let best: Release | undefined;
+    let best: { readonly address: IpAddress; readonly vip: KnownVip } | undefined;
     for (const address of this.#ofService.get(service) ?? []) {
-      const release: Release = [address, this.#byAddress.get(address)?.releasedAt ?? Number.POSITIVE_INFINITY];
-      if (best === undefined || byRelease(best, release) < 0) best = release;
+      const vip = this.#byAddress.get(address);
+      if (vip !== undefined && (best === undefined || isNewer(vip, best.vip))) best = { address, vip };
     }
-    return best?.[0];
+    return best?.address;
   }
 
   entries(): Iterable<[IpAddress, KnownVip]> {
@@ -122,6 +122,12 @@ export class VipIndex {
     else this.#lastReleased = release;
     this.#released.set(...release);
   }
+}
+
+/** By revision, as two releases may be of the same millisecond. */
+function isNewer(one: KnownVip, other: KnownVip): boolean {
+  const isHeld = ({ releasedAt }: KnownVip) => releasedAt === undefined;
+  return isHeld(one) === isHeld(other) ? one.revision > other.revision : isHeld(one);
 }
 
 /** An address and the log time of its release. */

@@ -36,3 +36,36 @@ export const instructionTypes = [
   'RESTART_SERVICE',
 ] as const;
 export type InstructionType = (typeof instructionTypes)[number];
+
+/** Which control plane, and its tag: two fleets never share tags (engine.md A13). */
+export interface InstructionKey {
+  readonly fleet: string;
+  readonly tag: Tag;
+}
+
+/** One text for each key: no tag holds a line break. */
+export function keyText({ fleet, tag }: InstructionKey): string {
+  return `${fleet}\n${tag}`;
+}
+
+/**
+ * What becomes of work that may have begun (engine.md A8): `read` has no effect and is not journalled, `repeat` may run again, since it
+ * converges, `probe` asks reality first, `never` runs once.
+ */
+export type RepeatClass = 'read' | 'repeat' | 'probe' | 'never';
+
+/** Whose slots it takes; none borrows from another (engine.md D2). */
+export type SlotClass = 'urgent' | 'read' | 'work' | 'script';
+
+/** What an instruction is answered with, before it is encoded. */
+export type Answer =
+  | { readonly kind: 'json'; readonly type: string; readonly value: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'error'; readonly text: string }
+  /** Not answered at all. */
+  | { readonly kind: 'none' };
+
+export const NO_CONTENT: Answer = { kind: 'json', type: 'NO_CONTENT', value: {} };
+
+export function errorAnswer(text: string): Answer {
+  return { kind: 'error', text };
+}

@@ -19,29 +19,6 @@ interface CodeFacts {
 
 /** Every failure that leaves a port or a use case, as `capability.reason`. What follows from a code hangs on the code alone. */
 export const errorCodes = {
-  'agent.already_started': { kind: 'conflict', retry: false, remedy: 'start an agent once' },
-  'agent.duplicate_subsystem': { kind: 'conflict', retry: false, remedy: 'register each subsystem once' },
-  'agent.incomplete': { kind: 'invalid', retry: false, remedy: 'make the agent from all parts that it needs' },
-  'agent.invalid_subsystem': { kind: 'invalid', retry: false, remedy: 'register a subsystem that has a name' },
-  'agent.late_registration': { kind: 'conflict', retry: false, remedy: 'register every subsystem before the start' },
-  'agent.not_ready': {
-    kind: 'unavailable',
-    retry: true,
-    remedy: 'look at `holdfast status` for what each subsystem waits for; what is ready serves',
-  },
-  'agent.start_failed': { kind: 'internal', retry: false, remedy: 'mend the cause that is named and start again' },
-  'agent.stopped': { kind: 'unavailable', retry: false, remedy: 'start another agent' },
-  'agent.timed_out': { kind: 'unavailable', retry: true, remedy: 'look in the log for what it was waiting for' },
-  'agent.data_dir_locked': {
-    kind: 'conflict',
-    retry: false,
-    remedy: 'stop the daemon that uses this data directory, or name another with --data-dir',
-  },
-  'agent.data_dir_unusable': {
-    kind: 'invalid',
-    retry: false,
-    remedy: 'name a folder that this user may make and write in with --data-dir or HOLDFAST_DATA_DIR',
-  },
   'admin.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the daemon' },
   'admin.not_offered': {
     kind: 'unimplemented',
@@ -59,13 +36,66 @@ export const errorCodes = {
     retry: true,
     remedy: 'start `holdfast dev`, or name its data directory with --data-dir',
   },
+  'agent.already_started': { kind: 'conflict', retry: false, remedy: 'start an agent once' },
+  'agent.data_dir_locked': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'stop the daemon that uses this data directory, or name another with --data-dir',
+  },
+  'agent.data_dir_unusable': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'name a folder that this user may make and write in with --data-dir or HOLDFAST_DATA_DIR',
+  },
+  'agent.duplicate_subsystem': { kind: 'conflict', retry: false, remedy: 'register each subsystem once' },
+  'agent.incomplete': { kind: 'invalid', retry: false, remedy: 'make the agent from all parts that it needs' },
+  'agent.invalid_subsystem': { kind: 'invalid', retry: false, remedy: 'register a subsystem that has a name' },
+  'agent.late_registration': { kind: 'conflict', retry: false, remedy: 'register every subsystem before the start' },
+  'agent.not_ready': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` for what each subsystem waits for; what is ready serves',
+  },
+  'agent.start_failed': { kind: 'internal', retry: false, remedy: 'mend the cause that is named and start again' },
+  'agent.stopped': { kind: 'unavailable', retry: false, remedy: 'start another agent' },
+  'agent.timed_out': { kind: 'unavailable', retry: true, remedy: 'look in the log for what it was waiting for' },
   'audit.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'audit.unreadable': { kind: 'invalid', retry: false, remedy: 'run it as the user that the daemon runs as' },
   'certificate.csr_invalid': {
     kind: 'invalid',
     retry: false,
     remedy: 'send a PKCS#10 request in DER, signed with its own key: RSA of 2048 to 4096 bits, P-256, P-384 or Ed25519',
   },
+  'certificate.expired': {
+    kind: 'denied',
+    retry: false,
+    remedy: 'register the node again with a new token, unless a clock is wrong: both are named',
+  },
   'certificate.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the control plane' },
+  'certificate.incomplete': { kind: 'invalid', retry: false, remedy: 'give the server, the account and a token' },
+  'certificate.no_machine_id': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'run `systemd-machine-id-setup`, which writes /etc/machine-id',
+  },
+  'certificate.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'certificate.not_yet_valid': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'set the clock that is wrong: both are named',
+  },
+  'certificate.refused': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'mend what the server names: check the clocks of both, else register this node again with a new token',
+  },
+  'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
+  'certificate.root_invalid': {
+    kind: 'invalid',
+    retry: false,
+    remedy: "put the root certificate of the control plane's registration port there, as PEM, and its SHA-256 beside it",
+  },
+  'certificate.token_invalid': { kind: 'invalid', retry: false, remedy: 'look at `holdfast token create --help`' },
   'certificate.token_refused': {
     kind: 'denied',
     retry: false,
@@ -73,9 +103,30 @@ export const errorCodes = {
   },
   'certificate.too_many': { kind: 'exhausted', retry: true, remedy: 'wait a minute and try again' },
   'certificate.unknown_account': { kind: 'not_found', retry: false, remedy: 'name the account that the token was made for' },
-  'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
+  'certificate.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
+  'certificate.untrusted': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'check the clock of this machine, the name of the server, and that the root on disk is that of this control plane',
+  },
+  'certificate.unusable': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'put certificate, key and root of this node back in place, or register it again with a new token',
+  },
+  'certificate.wrong_issuer': {
+    kind: 'denied',
+    retry: false,
+    remedy: 'use a certificate of this control plane: register the node again with a new token',
+  },
+  'certificate.wrong_role': { kind: 'denied', retry: false, remedy: 'use a certificate that was made for this' },
   'config.invalid': { kind: 'invalid', retry: false, remedy: 'mend the configuration at the place that is named' },
   'dataplane.addon_missing': { kind: 'internal', retry: false, remedy: 'run `npm run build`' },
+  'dataplane.routes_not_set': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'run the agent as root or with CAP_NET_ADMIN; `ip route show table local proto 202` shows what is there',
+  },
   'dispatch.duplicate_tag': {
     kind: 'conflict',
     retry: false,
@@ -91,6 +142,11 @@ export const errorCodes = {
   'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
   'fleet.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
   'fleet.unknown_token': { kind: 'not_found', retry: false, remedy: 'list the tokens with `holdfast token list`' },
+  'identity.invalid_name': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'use a DNS-1123 label: 1 to 63 characters of a-z, 0-9 and -, not at either end',
+  },
   'identity.malformed': {
     kind: 'invalid',
     retry: false,
@@ -106,29 +162,84 @@ export const errorCodes = {
     retry: false,
     remedy: 'make it a regular file that the daemon may read; remove it only if this node may become a new one',
   },
-  'identity.invalid_name': {
-    kind: 'invalid',
-    retry: false,
-    remedy: 'use a DNS-1123 label: 1 to 63 characters of a-z, 0-9 and -, not at either end',
-  },
   'instruction.interrupted': {
     kind: 'internal',
     retry: false,
     remedy: 'look at what it left behind, then send it again under a new tag',
   },
+  'instruction.no_source': {
+    kind: 'unavailable',
+    retry: false,
+    remedy: 'name the servers of scripts in the configuration',
+  },
   'instruction.not_started': { kind: 'unavailable', retry: true, remedy: 'send it again' },
+  'instruction.runner_failed': {
+    kind: 'internal',
+    retry: true,
+    remedy: 'mend what is named: the folder `run` in the data directory, or the task runner, which `npm run build` makes',
+  },
+  'instruction.running': { kind: 'conflict', retry: true, remedy: 'cancel it, or wait for its end' },
+  'instruction.timed_out': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at whether it took effect, then send it again under a new tag',
+  },
+  'journal.newer_schema': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'run the newer version that wrote this file, or another data directory',
+  },
+  'journal.unavailable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free disk space or mend the disk: until then reads are answered and instructions with effects are refused',
+  },
+  'link.duplicate': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'another machine runs with the certificate of this node: stop it, or register one of them again',
+  },
+  'link.limited': { kind: 'exhausted', retry: true, remedy: 'send less often' },
+  'link.not_served': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free the port or name another, then start again',
+  },
   'link.refused': { kind: 'denied', retry: true, remedy: 'mend the cause that the server names' },
+  'link.roles_unreadable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'check that the API server answers and that the kubeconfig of this node is valid',
+  },
+  'link.superseded': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'a newer stream of this node has taken over: nothing needs to be done',
+  },
+  'link.timed_out': { kind: 'unavailable', retry: true, remedy: 'try again when the control plane answers' },
+  'link.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: 12 MiB in one message at most' },
   'link.unreachable': {
     kind: 'unavailable',
     retry: true,
     remedy: 'check the address, the name service and the firewall on the way to the control plane',
   },
   'log.changed': { kind: 'conflict', retry: false, remedy: 'take a snapshot: this is another log than the cursor names' },
+  'log.closed': { kind: 'unavailable', retry: true, remedy: 'try again when the log is open' },
   'log.compacted': { kind: 'conflict', retry: false, remedy: 'take a snapshot and watch from its cursor' },
   'log.corrupt': {
     kind: 'internal',
     retry: false,
     remedy: 'run `holdfast restore`, which puts the newest intact copy in place',
+  },
+  'log.denied': {
+    kind: 'denied',
+    retry: false,
+    remedy: 'a node writes only what is its own, under names that begin with its id',
+  },
+  'log.invalid': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'mend the program that asked: no state of the log could make this valid',
   },
   'log.newer_schema': {
     kind: 'invalid',
@@ -136,9 +247,19 @@ export const errorCodes = {
     remedy: 'run the newer version that wrote this file, or another data directory',
   },
   'log.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'log.outcome_unknown': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'propose it again with the same request id, which tells what became of it',
+  },
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
-  'log.closed': { kind: 'unavailable', retry: true, remedy: 'try again when the log is open' },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },
+  'log.too_many': { kind: 'exhausted', retry: true, remedy: 'propose less often, or remove what is no longer needed' },
+  'log.view_not_written': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free disk space or mend the disk: the view is kept in memory until then, and a restart needs the control plane',
+  },
   'metrics.not_served': {
     kind: 'unavailable',
     retry: true,
@@ -151,12 +272,30 @@ export const errorCodes = {
   'resource.conflict': { kind: 'conflict', retry: true, remedy: 'look at what changed meanwhile and try again' },
   'resource.invalid': { kind: 'invalid', retry: false, remedy: 'mend the manifest at the places that are named' },
   'resource.not_found': { kind: 'not_found', retry: false, remedy: 'list what there is with `holdfast get`' },
+  'service.failed': { kind: 'internal', retry: true, remedy: 'look into the journal of systemd for what it refused' },
+  'service.unmanaged': {
+    kind: 'unavailable',
+    retry: false,
+    remedy: 'install the service, so that systemd runs the daemon, or restart it by hand',
+  },
   'store.corrupt': {
     kind: 'internal',
     retry: false,
     remedy:
       'stop the server and put back a copy of `control.db` that you keep elsewhere; without one move it away, and every node has to register again',
   },
+  'store.key_missing': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'put the key file of this control plane there; without it nothing that is sealed can be read',
+  },
+  'store.key_unreadable': { kind: 'invalid', retry: false, remedy: 'make the key file readable for this user alone, mode 0600' },
+  'store.key_wrong': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'put the key file of this control plane there: all replicas have the same',
+  },
+  'store.malformed': { kind: 'internal', retry: false, remedy: 'run the version that wrote it, or the newest' },
   'store.newer_schema': {
     kind: 'invalid',
     retry: false,
@@ -167,15 +306,12 @@ export const errorCodes = {
     retry: true,
     remedy: 'ask what became of it before doing it again',
   },
+  'store.seal_broken': { kind: 'internal', retry: false, remedy: 'put the store back from a copy: this value was changed' },
   'store.too_large': { kind: 'exhausted', retry: false, remedy: 'split it: 100 keys and 1 MiB at most in one step' },
-  'store.unavailable': {
-    kind: 'unavailable',
-    retry: true,
-    remedy: 'mend the disk or the store of the control plane, then try again',
-  },
+  'store.unavailable': { kind: 'unavailable', retry: true, remedy: 'mend the disk or the store of the control plane, then try again' },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
-  'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
+  'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
 } as const satisfies Record<string, CodeFacts>;
 
 export type ErrorCode = keyof typeof errorCodes;

@@ -107,6 +107,34 @@ export function addressPort(text: string): AddressPort | undefined {
   return address === undefined || port === undefined ? undefined : { address, port };
 }
 
+/** A DNS name or an address, and a port. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: PortNumber;
+}
+
+/** `control.example:9192` or `[fd00::1]:9192`; without a port it has `fallback`. `undefined` when it is none. */
+export function hostPort(text: string, fallback: PortNumber): HostPort | undefined {
+  const whole = ipAddress(text);
+  if (whole !== undefined) return { host: whole, port: fallback };
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::([1-9]\d{0,4}))?$/.exec(text);
+  const host = match?.[1] === undefined ? match?.[2] : ipAddress(match[1]);
+  const port = match?.[3] === undefined ? fallback : portNumber(Number(match[3]));
+  return host === undefined || port === undefined || !isHost(host) ? undefined : { host, port };
+}
+
+export function formatHostPort({ host, port }: HostPort): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** An address, or a name of DNS labels (RFC 1123), which a number at the end would make a misspelt address. */
+export function isHost(text: string): boolean {
+  if (ipAddress(text) !== undefined) return true;
+  const labels = text.split('.');
+  const isLabel = (label: string) => /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/.test(label);
+  return text.length <= 253 && labels.every(isLabel) && !/^\d+$/.test(labels.at(-1) ?? '');
+}
+
 /** Whether packets to it never leave the machine: 127.0.0.0/8, `::1`, and the former mapped into IPv6. */
 export function isLoopback(address: IpAddress): boolean {
   return address === '::1' || address.startsWith('127.') || address.startsWith('::ffff:127.');

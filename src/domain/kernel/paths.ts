@@ -8,6 +8,8 @@ export interface Paths {
   readonly dataDir: AbsolutePath;
   /** `node_id`, host name and labels; written once. */
   readonly identity: AbsolutePath;
+  /** The audit log; its former files stand beside it. */
+  readonly auditLog: AbsolutePath;
   /** The embedded ordered log. */
   readonly logDb: AbsolutePath;
   /** Mode 0700: who may enter it may use the socket. */
@@ -43,6 +45,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
   return {
     dataDir: base,
     identity: inDataDir('node-identity.json'),
+    auditLog: inDataDir('audit.log'),
     logDb: inDataDir('log.db'),
     adminDir: inDataDir('admin'),
     adminSocket: inDataDir('admin/admin.sock'),

@@ -35,8 +35,7 @@ export type Judgement =
  * @throws AgentError `log.too_large`; RangeError for a proposal that no state could make valid: a key twice, an unpaired surrogate
  */
 export function judge(proposal: Proposal, view: JudgedView): Judgement {
-  checkLimits(proposal);
-  checkChanges(proposal.changes);
+  checkProposal(proposal);
   const first = proposal.requestId === undefined ? undefined : view.answered(proposal.requestId);
   if (first !== undefined) return answer({ outcome: 'committed', revision: first });
   for (const { key, revision: expected } of proposal.preconditions) {
@@ -46,6 +45,12 @@ export function judge(proposal: Proposal, view: JudgedView): Judgement {
   const changes = proposal.changes.filter(({ key, value }) => (view.get(key)?.value ?? null) !== value);
   if (changes.length === 0) return answer({ outcome: 'unchanged', revision: view.revision });
   return { verdict: 'append', changes };
+}
+
+/** What no state could make valid. @throws as `judge` does of it */
+export function checkProposal(proposal: Proposal): void {
+  checkLimits(proposal);
+  checkChanges(proposal.changes);
 }
 
 function answer(result: ProposeResult): Judgement {
@@ -78,7 +83,7 @@ export function proposalBytes(changes: readonly Change[]): number {
   return changes.reduce((sum, { key, value }) => sum + key.length + utf8Length(value ?? ''), 0);
 }
 
-function utf8Length(text: string): number {
+export function utf8Length(text: string): number {
   let bytes = text.length;
   for (let i = 0; i < text.length; i += 1) {
     const unit = text.charCodeAt(i);

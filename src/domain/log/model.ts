@@ -117,13 +117,19 @@ export interface Snapshot {
   readonly items: readonly SnapshotItem[];
 }
 
-/** What a watcher is given: `previous` is the cursor's revision before it, so that a consumer can check that it missed nothing. */
+/**
+ * What a watcher is given: `previous` is the cursor's revision before it, so that a consumer can check that it missed nothing. A
+ * watcher that may see only a part of the log gets entries with the changes of that part; there `previous` may be several revisions
+ * back, the entry's `previousDigest` is the one at `previous`, and a bookmark may lead on.
+ */
 export type LogFrame =
   | { readonly kind: 'entry'; readonly previous: Revision; readonly entry: Entry }
   | {
       readonly kind: 'bookmark';
       readonly previous: Revision;
       readonly revision: Revision;
+      /** Of the entry at `revision`. */
+      readonly digest: Digest;
       readonly head: Revision;
       /** How long ago the server last knew its store to be current, milliseconds. */
       readonly ageMs: number;

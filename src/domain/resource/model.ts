@@ -69,6 +69,8 @@ export interface ServiceSpec {
   /** A duration as written; without it TCP connections never end for being idle, and UDP flows after 60 s. */
   readonly idleTimeout?: string | undefined;
   readonly health?: HealthSpec | undefined;
+  /** While the node does not know the present state: go on with the last known one, which is the default, or refuse new connections. */
+  readonly onStale?: 'serve' | 'refuse' | undefined;
   /** A duration as written, `30s`. */
   readonly drain: { readonly timeout: string };
   readonly endpoints: readonly EndpointSpec[];

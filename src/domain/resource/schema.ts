@@ -11,7 +11,7 @@ import { found, type Problem, problemsOf } from './problem.js';
 
 /** Keys that the resource model has and this version does not enforce: refused by name rather than accepted and ignored. */
 const PLANNED = {
-  spec: ['networkPolicy', 'expose', 'selector', 'onStale', 'dataPath'],
+  spec: ['networkPolicy', 'expose', 'selector', 'dataPath'],
   port: ['hostPort'],
   endpoint: ['health'],
 };

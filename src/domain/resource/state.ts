@@ -102,12 +102,13 @@ export class ClusterState {
   }
 
   /**
-   * Takes the entry whole, or throws and stays as it was.
+   * Takes the entry whole, or throws and stays as it was. `previous` is the revision that it follows on, where a part of the log is
+   * followed: what lies between had nothing of that part.
    * @throws RangeError when the entry does not follow on (the caller missed something and takes a snapshot), or is of a newer version.
    */
-  fold(entry: Entry): Touched {
+  fold(entry: Entry, previous: bigint = entry.revision - 1n): Touched {
     if (entry.version > ENTRY_VERSION) throw new RangeError(`entry ${entry.revision} is of version ${entry.version}`);
-    if (entry.revision !== this.#revision + 1n || entry.previousDigest !== this.#digest) {
+    if (previous !== this.#revision || entry.previousDigest !== this.#digest) {
       throw new RangeError(`entry ${entry.revision} does not follow ${this.#revision}`);
     }
     const facts = entry.changes.map(({ key, value }) => factOf(key, value, entry.revision));
@@ -115,6 +116,12 @@ export class ClusterState {
     for (const fact of facts) this.#set(fact, touched);
     this.#moveTo(entry.revision, entry.digest, entry.time);
     return touched;
+  }
+
+  /** Goes on to a place up to which nothing concerned this state. @throws RangeError when it does not follow on */
+  pass(previous: Revision, revision: Revision, digest: Digest): void {
+    if (previous !== this.#revision) throw new RangeError(`${revision} does not follow ${this.#revision}`);
+    this.#moveTo(revision, digest, this.#time);
   }
 
   get(ref: ResourceRef): Held | undefined {

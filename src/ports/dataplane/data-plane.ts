@@ -46,7 +46,26 @@ export interface ListenerStats {
   readonly bytesOut: number;
   /** Dials that failed and were followed by another endpoint or by giving up. */
   readonly dialFailures: number;
+  /** Of TCP connections that reached an endpoint; undefined until there was one. */
+  readonly times?: ConnectionTimes | undefined;
   readonly endpoints: readonly EndpointStats[];
+}
+
+/** How long things took, in classes. */
+export interface Histogram {
+  /** Upper bounds of all classes but the last, which has none; seconds. */
+  readonly bounds: readonly number[];
+  /** How many fell into each class, the last one included. */
+  readonly counts: readonly number[];
+  /** Seconds. */
+  readonly sum: number;
+}
+
+export interface ConnectionTimes {
+  /** From a dial that succeeded to the endpoint's answer. */
+  readonly dial: Histogram;
+  /** From the acceptance to the end. */
+  readonly connection: Histogram;
 }
 
 export interface EndpointStats {

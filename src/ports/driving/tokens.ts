@@ -26,7 +26,7 @@ export interface TokenFacts {
 export interface Tokens {
   /**
    * `token` is shown once and is nowhere else.
-   * @throws AgentError `certificate.unknown_node` when `replace` names none, `store.unavailable`, `store.outcome_unknown`
+   * @throws AgentError `fleet.unknown_node` when `replace` names none, `store.unavailable`, `store.outcome_unknown`
    */
   create(call: TokenCall, options: CallOptions): Promise<{ readonly token: string; readonly facts: TokenFacts }>;
   /** Those that can be used, were used or have run out lately; sorted by the time of making. @throws AgentError `store.unavailable` */

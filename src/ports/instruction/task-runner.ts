@@ -53,7 +53,8 @@ export type TaskState =
 
 /**
  * Runs programs under a small runner of its own session, which outlives this process, keeps the deadline and writes the end. A task id is
- * started once, ever: the second `run` adopts, or tells the end.
+ * started once, ever: the second `run` adopts, or tells the end. What the system refuses, other than a start, is
+ * `instruction.runner_failed`.
  */
 export interface TaskRunner {
   /**
@@ -76,6 +77,9 @@ export interface TaskRunner {
   /** Every task that has a folder. */
   list(options: CallOptions): Promise<readonly TaskId[]>;
 
-  /** The folder goes with everything in it. Not while it runs: that is an error. */
+  /**
+   * The folder goes with everything in it; where there is none, nothing happens.
+   * @throws AgentError `instruction.running`
+   */
   forget(id: TaskId, options: CallOptions): Promise<void>;
 }

@@ -10,9 +10,18 @@ export interface StateView {
   /** How long ago the view was last known to be current, milliseconds; `undefined` before it first was. */
   ageMs(): number | undefined;
 
+  /**
+   * Whether the view may be taken for the present state (engine.md J2): services with `onStale: refuse` take no new connection while it
+   * may not.
+   */
+  fresh(): boolean;
+
   /** Resolves when the view holds the entry of `revision`; rejects on abort. */
   reached(revision: Revision, options: CallOptions): Promise<void>;
 
-  /** `listener` is called after every change with what it touched, synchronously. Returns what undoes it. */
+  /**
+   * `listener` is called after every change with what it touched, synchronously; when `fresh` turns, with the services to which that
+   * matters. Returns what undoes it.
+   */
   onChange(listener: (touched: Touched) => void): () => void;
 }

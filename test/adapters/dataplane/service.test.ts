@@ -117,6 +117,24 @@ test.each([1, 2] as const)('PROXY headers: in, and out as version %i', async (se
   await expect.poll(() => plane.statsOf(listener('a/b/c', []).id)).toMatchObject({ completed: 1, refused: 1, limited: 0 });
 });
 
+test('onStale: while a listener refuses, new connections are reset at once and running ones go on', async () => {
+  await using server = await echoBackend();
+  const spec = listener('a/b/c', [endpoint(server.port)]);
+  const port = await listen(spec);
+  const running = await open(port);
+  expect(await ask(running, 'x')).toBe('x');
+  await plane.apply({ upsert: [{ ...spec, listenPort: port, refuse: true }], remove: [] }, options);
+  expect([await refusalOf(port), await refusalOf(port)]).toEqual(['ECONNRESET', 'ECONNRESET']);
+  await sleep(200);
+  expect(await ask(running, 'y')).toBe('y');
+  expect(plane.stats()).toMatchObject([{ active: 1, refused: 2, limited: 0, endpoints: [{ draining: false }] }]);
+  await plane.apply({ upsert: [{ ...spec, listenPort: port }], remove: [] }, options);
+  expect(await exchange(port, 'z')).toBe('z');
+  expect(await ask(running, 'w')).toBe('w');
+  expect(events).toEqual([]);
+  running.destroy();
+});
+
 test('a server that speaks first is heard by a client that has said nothing', async () => {
   await using server = await backend((socket) => socket.write('welcome'));
   const client = await open(await listen(listener('a/b/c', [endpoint(server.port)])));

@@ -24,6 +24,15 @@ describe('encodeTableDelta', () => {
     expect(encodeTableDelta([7], [{ number: 1, spec }])).toEqual(good);
   });
 
+  test('a refusal is one byte of it', () => {
+    const spec = listener('a/b/c', []);
+    const [serving, refusing] = [spec, { ...spec, refuse: true }].map((each) =>
+      encodeTableDelta([], [{ number: 1, spec: each }]),
+    );
+    const differing = [...(serving ?? [])].flatMap((byte, at) => (byte === refusing?.[at] ? [] : [[at, byte, refusing?.[at]]]));
+    expect(differing).toEqual([[25, 0, 1]]);
+  });
+
   test('refuses more endpoints than can be counted', () => {
     const spec = listener(
       'a/b/c',
@@ -44,14 +53,20 @@ test.each([
 test('rows of counters', () => {
   const rows = Float64Array.from([
     ...[9, 1, 2, 3, 4, 5, 6, 7, 8, 10, 21, 22, 23],
-    ...[2, 4, 0x7f00_0001, 0, 0, 0, 80, 11, 12, 1, 4, 0x7f00_0001, 0, 0, 0, 81, 0, 0, 2],
-    ...[8, ...Array(13).fill(0)],
+    // With times, two endpoints.
+    ...[1, 2, ...[5, 0, 1, 2_500_000], ...[4, 2, 1_000_000]],
+    ...[4, 0x7f00_0001, 0, 0, 0, 80, 11, 12, 1, 4, 0x7f00_0001, 0, 0, 0, 81, 0, 0, 2],
+    ...[8, ...Array(14).fill(0)],
   ]);
-  expect(readStats(rows)).toEqual([
+  expect(readStats(rows, { dial: [0.1, 1], connection: [60] })).toEqual([
     {
       number: 9,
       ...{ active: 1, completed: 2, failed: 3, refused: 4, reset: 5, drained: 6, bytesIn: 7, bytesOut: 8, dialFailures: 10 },
       ...{ limited: 21, evicted: 22, dropped: 23 },
+      times: {
+        dial: { bounds: [0.1, 1], counts: [5, 0, 1], sum: 2.5 },
+        connection: { bounds: [60], counts: [4, 2], sum: 1 },
+      },
       endpoints: [
         { address: '127.0.0.1', port: 80, active: 11, total: 12, draining: true, ejected: false },
         { address: '127.0.0.1', port: 81, active: 0, total: 0, draining: false, ejected: true },

@@ -31,6 +31,21 @@ async function listen(spec: ListenerSpec): Promise<number> {
 const stats = () => plane.statsOf(udp([]).id);
 
 describe('flows', () => {
+  test('onStale: while a listener refuses, new clients get nothing and flows that are go on', async () => {
+    await using server = await udpBackend((message) => [`got ${message}`]);
+    const spec = udp([endpoint(server.port)]);
+    const port = await listen(spec);
+    await using known = await UdpClient.to(port);
+    expect(await known.ask('1')).toBe('got 1');
+    await plane.apply({ upsert: [{ ...spec, listenPort: port, refuse: true }], remove: [] }, options);
+    await using late = await UdpClient.to(port);
+    late.send('2');
+    expect(await known.ask('3')).toBe('got 3');
+    await expect.poll(() => stats()).toMatchObject({ active: 1, refused: 1 });
+    await plane.apply({ upsert: [{ ...spec, listenPort: port }], remove: [] }, options);
+    expect(await late.ask('4')).toBe('got 4');
+  });
+
   test('a client keeps its endpoint, and gets as many replies as there are', async () => {
     await using first = await udpBackend((message) => [`first ${message}`, 'and more', '']);
     await using second = await udpBackend((message) => [`second ${message}`, 'and more', '']);

@@ -97,10 +97,29 @@ test('a udp port has flows, not connections', async () => {
   ]);
 });
 
+test('how long dials and connections took, in classes that hold the smaller ones; none before there was a connection', async () => {
+  const dial = { bounds: [0.001, 0.1], counts: [5, 0, 1], sum: 3.25 };
+  const connection = { bounds: [1], counts: [4, 2], sum: 70 };
+  const lines = await series([traffic('default/a/http', { times: { dial, connection } }), traffic('default/a/idle', {})]);
+  expect(lines.filter((line) => line.includes('_seconds'))).toEqual([
+    'dial_seconds_bucket{port="http",le="0.001"} 5',
+    'dial_seconds_bucket{port="http",le="0.1"} 5',
+    'dial_seconds_bucket{port="http",le="+Inf"} 6',
+    'dial_seconds_sum{port="http"} 3.25',
+    'dial_seconds_count{port="http"} 6',
+    'connection_seconds_bucket{port="http",le="1"} 4',
+    'connection_seconds_bucket{port="http",le="+Inf"} 6',
+    'connection_seconds_sum{port="http"} 70',
+    'connection_seconds_count{port="http"} 6',
+  ]);
+});
+
 test('the series of a service that is gone are gone', async () => {
-  let listeners = [traffic('default/a/http', {}), traffic('default/b/dns', { protocol: 'udp' })];
+  const histogram = { bounds: [1], counts: [1, 1], sum: 1 };
+  const times = { dial: histogram, connection: histogram };
+  let listeners = [traffic('default/a/http', { times }), traffic('default/b/dns', { protocol: 'udp' })];
   const metrics = metricsOf(() => listeners);
-  expect((await series([], metrics)).filter((line) => line.includes('port='))).toHaveLength(30);
+  expect((await series([], metrics)).filter((line) => line.includes('port='))).toHaveLength(38);
   listeners = [];
   expect((await series([], metrics)).filter((line) => line.includes('port='))).toEqual([]);
 });

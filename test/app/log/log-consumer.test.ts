@@ -203,7 +203,8 @@ describe('freshness', () => {
   test('a bookmark of a server that is behind itself counts from there', async () => {
     class Late extends FakeOrderedLog {
       override async *watch(from: Cursor) {
-        yield { kind: 'bookmark' as const, previous: from.revision, revision: from.revision, head: from.revision, ageMs: 7_000 };
+        const { revision, digest } = from;
+        yield { kind: 'bookmark' as const, previous: revision, revision, digest, head: revision, ageMs: 7_000 };
         await new Promise(() => {});
       }
     }

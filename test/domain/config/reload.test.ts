@@ -112,6 +112,20 @@ describe('planReload', () => {
       ['busyPollUs', 'restart'],
       ['ejectionFailures', 'restart'],
       ['ejectionReturnMs', 'restart'],
+      ['staleAfterMs', 'restart'],
+      ['serverL1Listen', 'restart'],
+      ['serverL2Listen', 'restart'],
+      ['serverHosts', 'restart'],
+      ['serverAccount', 'restart'],
+      ['nodeward', 'restart'],
+      ['installer', 'restart'],
+      ['conductor', 'restart'],
+      ['nodeIp', 'restart'],
+      ['instructionsAllow', 'live'],
+      ['instructionsDeny', 'live'],
+      ['scriptsAllow', 'live'],
+      ['scriptsDeny', 'live'],
+      ['auditOnFailure', 'restart'],
     ]);
   });
 });

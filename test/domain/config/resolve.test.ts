@@ -46,6 +46,16 @@ describe('defaults', () => {
     busyPollUs: 0,
     ejectionFailures: 5,
     ejectionReturnMs: 10_000,
+    staleAfterMs: 30_000,
+    serverL1Listen: { address: '0.0.0.0', port: 9191 },
+    serverL2Listen: { address: '0.0.0.0', port: 9192 },
+    serverHosts: [],
+    serverAccount: 'default',
+    nodeward: [],
+    installer: 'https://get.runos.com',
+    instructionsDeny: ['REINSTALL_NODE'],
+    scriptsDeny: [],
+    auditOnFailure: 'refuse',
   };
 
   test.each<{ name: string; mode: Mode; file?: ConfigFile; config: unknown }>([
@@ -75,6 +85,12 @@ test('every setting, from a file', () => {
       busyPoll: '200us',
       ejection: { failures: 100, returnAfter: '1m' },
     },
+    log: { staleAfter: '1m' },
+    server: { listen: { l1: '127.0.0.1:1', l2: '127.0.0.1:2' }, hosts: ['a.example'], account: 'acme' },
+    client: { server: { nodeward: 'a.example', installer: 'https://get.example', conductor: 'https://api.example' } },
+    node: { ip: 'fd00:0::9' },
+    instructions: { allow: [], deny: ['UNINSTALL_NODE'], scripts: { allow: ['a*'], deny: ['*'] } },
+    audit: { onFailure: 'continue' },
   };
   expect(configOf({ file: file(value) })).toEqual({
     nodeName: 'node-a',
@@ -90,6 +106,20 @@ test('every setting, from a file', () => {
     busyPollUs: 200,
     ejectionFailures: 100,
     ejectionReturnMs: 60_000,
+    staleAfterMs: 60_000,
+    serverL1Listen: { address: '127.0.0.1', port: 1 },
+    serverL2Listen: { address: '127.0.0.1', port: 2 },
+    serverHosts: ['a.example'],
+    serverAccount: 'acme',
+    nodeward: [{ host: 'a.example', port: 9192 }],
+    installer: 'https://get.example',
+    conductor: 'https://api.example',
+    nodeIp: 'fd00::9',
+    instructionsAllow: [],
+    instructionsDeny: ['UNINSTALL_NODE'],
+    scriptsAllow: ['a*'],
+    scriptsDeny: ['*'],
+    auditOnFailure: 'continue',
   });
 });
 
@@ -108,6 +138,20 @@ test('every setting, from variables and from flags', () => {
     busyPollUs: '1us',
     ejectionFailures: 'off',
     ejectionReturnMs: '1s',
+    staleAfterMs: '1m',
+    serverL1Listen: '127.0.0.1:1',
+    serverL2Listen: '[::1]:2',
+    serverHosts: 'a.example,10.0.0.1',
+    serverAccount: 'acme',
+    nodeward: 'a.example,b.example:1,[fd00::1]:2,10.0.0.1',
+    installer: 'https://get.example',
+    conductor: 'http://api.example/base',
+    nodeIp: '10.0.0.9',
+    instructionsAllow: 'GET_NODE_STATUS',
+    instructionsDeny: 'UNINSTALL_NODE,REINSTALL_NODE',
+    scriptsAllow: 'setup/*',
+    scriptsDeny: 'setup/bad.sh,/t/x',
+    auditOnFailure: 'continue',
   };
   const config = {
     nodeName: 'node-a',
@@ -123,6 +167,25 @@ test('every setting, from variables and from flags', () => {
     busyPollUs: 1,
     ejectionFailures: 0,
     ejectionReturnMs: 1_000,
+    staleAfterMs: 60_000,
+    serverL1Listen: { address: '127.0.0.1', port: 1 },
+    serverL2Listen: { address: '::1', port: 2 },
+    serverHosts: ['a.example', '10.0.0.1'],
+    serverAccount: 'acme',
+    nodeward: [
+      { host: 'a.example', port: 9192 },
+      { host: 'b.example', port: 1 },
+      { host: 'fd00::1', port: 2 },
+      { host: '10.0.0.1', port: 9192 },
+    ],
+    installer: 'https://get.example',
+    conductor: 'http://api.example/base',
+    nodeIp: '10.0.0.9',
+    instructionsAllow: ['GET_NODE_STATUS'],
+    instructionsDeny: ['UNINSTALL_NODE', 'REINSTALL_NODE'],
+    scriptsAllow: ['setup/*'],
+    scriptsDeny: ['setup/bad.sh', '/t/x'],
+    auditOnFailure: 'continue',
   };
   const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
   expect(configOf({ flags: texts })).toEqual(config);
@@ -144,6 +207,44 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_DATAPLANE_BUSY_POLL --dataplane-busy-poll',
     'HOLDFAST_DATAPLANE_EJECTION_FAILURES --dataplane-ejection-failures',
     'HOLDFAST_DATAPLANE_EJECTION_RETURN_AFTER --dataplane-ejection-return-after',
+    'HOLDFAST_LOG_STALE_AFTER --log-stale-after',
+    'HOLDFAST_SERVER_LISTEN_L1 --server-listen-l1',
+    'HOLDFAST_SERVER_LISTEN_L2 --server-listen-l2',
+    'HOLDFAST_SERVER_HOSTS --server-hosts',
+    'HOLDFAST_SERVER_ACCOUNT --server-account',
+    'HOLDFAST_CLIENT_SERVER_NODEWARD --client-server-nodeward',
+    'HOLDFAST_CLIENT_SERVER_INSTALLER --client-server-installer',
+    'HOLDFAST_CLIENT_SERVER_CONDUCTOR --client-server-conductor',
+    'HOLDFAST_NODE_IP --node-ip',
+    'HOLDFAST_INSTRUCTIONS_ALLOW --instructions-allow',
+    'HOLDFAST_INSTRUCTIONS_DENY --instructions-deny',
+    'HOLDFAST_INSTRUCTIONS_SCRIPTS_ALLOW --instructions-scripts-allow',
+    'HOLDFAST_INSTRUCTIONS_SCRIPTS_DENY --instructions-scripts-deny',
+    'HOLDFAST_AUDIT_ON_FAILURE --audit-on-failure',
+  ]);
+});
+
+test.each([
+  ['client.server.nodeward', 'a.example:0'],
+  ['client.server.nodeward', 'a_b.example'],
+  ['client.server.nodeward', '10.0.0'],
+  ['client.server.nodeward', ['a.example', 7]],
+  ['client.server.nodeward', { a: 1 }],
+  ['client.server.installer', 'ftp://get.example'],
+  ['client.server.installer', 'https://user@get.example'],
+  ['client.server.installer', 'https://get.example/'],
+  ['server.hosts', 'a..example'],
+  ['server.account', '-a'],
+  ['server.listen.l1', '9191'],
+  ['node.ip', '10.0.0.256'],
+  ['instructions.deny', ['NOTHING']],
+  ['instructions.scripts.deny', ['a b']],
+  ['audit.onFailure', 'ignore'],
+])('%s: %j is refused at its place', (path, value) => {
+  const nested = path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
+  const result = resolveConfig({ mode: 'production', file: file(nested), environment: {}, flags: {} });
+  expect(result.valid ? [] : result.problems.map(({ path: at, problem }) => [at, problem.startsWith('expected ')])).toEqual([
+    [path, true],
   ]);
 });
 
@@ -224,7 +325,7 @@ describe('problems', () => {
       name: 'the whole file is a list',
       value: [],
       problems: [
-        'holdfast.yaml:0: expected keys and values: nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, found a list',
+        'holdfast.yaml:0: expected keys and values: nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit, found a list',
       ],
     },
     {
@@ -262,7 +363,7 @@ describe('problems', () => {
       name: 'a prototype key is one like any other',
       value: JSON.parse('{"__proto__": {"logLevel": "x"}}'),
       problems: [
-        'holdfast.yaml:10: __proto__: unknown key, expected one of nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane',
+        'holdfast.yaml:10: __proto__: unknown key, expected one of nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit',
       ],
     },
   ])('$name', ({ mode = 'production', value, problems }) => {
@@ -382,6 +483,8 @@ test('unknown variables of ours are warned of, others and those read elsewhere a
     HOLDFAST_DATA_DIR: '/x',
     HOLDFAST_ADMIN: 'x',
     HOLDFAST_ADDON: 'x',
+    HOLDFAST_RUNNER: 'x',
+    HOLDFAST_TASK: 'x',
     LOG_LEVEL: 'debug',
   };
   expect(resolve({ environment }).warnings).toEqual([

@@ -10,7 +10,7 @@ import { endpoints, resource, SmallCluster, service, serviceRef } from '../../su
 const a = qualifiedName('default', 'a');
 const here = 'here' as NodeName;
 /** What a listener has that says nothing of all this. */
-const plain = { affinityMs: 0, idleMs: 0, maxConnections: 0, acceptProxy: false, sendProxy: 0 };
+const plain = { affinityMs: 0, idleMs: 0, maxConnections: 0, acceptProxy: false, sendProxy: 0, refuse: false };
 const httpAndMetrics = [
   { name: 'http', port: 80, targetPort: 8080 },
   { name: 'metrics', port: 90 },
@@ -315,4 +315,33 @@ describe('L4Compiler', () => {
 
 test('a listener id names its service and port', () => {
   expect(splitListenerId(listenerId(qualifiedName('prod', 'a'), 'http'))).toEqual({ service: 'prod/a', port: 'http' });
+});
+
+describe('J3: onStale', () => {
+  const spec = (onStale: object) => service('a', { endpoints: [{ address: '10.0.0.1' }], ...onStale });
+  test.each<{ name: string; onStale: object; refuses: readonly boolean[] }>([
+    { name: 'not said: serve', onStale: {}, refuses: [false, false] },
+    { name: 'serve', onStale: { onStale: 'serve' }, refuses: [false, false] },
+    { name: 'refuse', onStale: { onStale: 'refuse' }, refuses: [false, true] },
+  ])('$name', ({ onStale, refuses }) => {
+    const cluster = new SmallCluster();
+    cluster.apply([spec(onStale)]);
+    const compiled = [true, false].map((fresh) => [...compileServices(cluster.state, here, fresh).values()]);
+    expect(compiled.map((listeners) => listeners.map(({ refuse, endpoints }) => [refuse, endpoints.length]))).toEqual(
+      refuses.map((refuse) => [[refuse, 1]]),
+    );
+  });
+
+  test('a turn of the freshness is a change of the services that refuse, and of nothing else', () => {
+    const cluster = new SmallCluster();
+    cluster.apply([spec({ onStale: 'refuse' }), service('b')]);
+    const compiler = new L4Compiler(here);
+    const names = ['a', 'b'].map((name) => qualifiedName('default', name));
+    compiler.update(cluster.state, names, true);
+    const ids = ({ upsert, remove }: L4Delta) => [...upsert.map(({ id }) => id), ...remove];
+    expect(ids(compiler.update(cluster.state, names, false))).toEqual(['default/a/http']);
+    expect(ids(compiler.update(cluster.state, names, false))).toEqual([]);
+    expect(compiler.table).toEqual(compileServices(cluster.state, here, false));
+    expect(ids(compiler.update(cluster.state, names, true))).toEqual(['default/a/http']);
+  });
 });

@@ -228,3 +228,21 @@ describe('which endpoint a client gets', () => {
     expect(from(spec)).toEqual({ address: '192.0.2.1', target, reason });
   });
 });
+
+test.each([
+  ['tcp', 'new connections are refused: the log cannot be followed, and the service says onStale: refuse'],
+  ['udp', 'new flows are dropped: the log cannot be followed, and the service says onStale: refuse'],
+])('of a service that refuses while the view is stale: %s', (protocol, expected) => {
+  const outcomes = (spec: object) => {
+    const cluster = new SmallCluster();
+    cluster.apply([service('a', { ports: [{ port: 80, protocol }], endpoints: [{ address: '10.0.0.1' }], ...spec })]);
+    const resource = cluster.state.service(a)?.resource;
+    const [port] = resource?.spec.ports ?? [];
+    if (resource === undefined || port === undefined) throw new Error('no service');
+    return [true, false].map((fresh) => explainPort(cluster.state, resource, port, here, new Map(), undefined, fresh).outcome);
+  };
+  const served = `new connections go to 1 of 1 endpoints`.replace('connections', protocol === 'tcp' ? 'connections' : 'flows');
+  expect(outcomes({ onStale: 'refuse' })).toEqual([served, expected]);
+  expect(outcomes({ onStale: 'serve' })).toEqual([served, served]);
+  expect(outcomes({})).toEqual([served, served]);
+});

@@ -23,6 +23,8 @@ const times = { interval: '10s', timeout: '2s', rise: 2, fall: 3 };
 describe('what a service says of its traffic', () => {
   test.each<{ name: string; spec: object; result: object }>([
     { name: 'nothing', spec: {}, result: { balance } },
+    { name: 'to refuse while the view is stale', spec: { onStale: 'refuse' }, result: { balance, onStale: 'refuse' } },
+    { name: 'to serve on', spec: { onStale: 'serve' }, result: { balance, onStale: 'serve' } },
     {
       name: 'least-connections, local endpoints first',
       spec: { balance: { algorithm: 'least-connections', locality: 'prefer-local' } },

@@ -38,8 +38,13 @@ describe('VipIndex', () => {
   const at = (last: number) => numberToIpv4(vipRange('10.192.0.0/28').first - 2 + last);
   const filled = (...records: readonly (readonly [last: number, service: QualifiedName, releasedAt?: number])[]) => {
     const index = new VipIndex();
+    // A log's revisions ascend with its time.
     for (const [last, service, releasedAt] of records) {
-      index.set(at(last), { service, ...(releasedAt === undefined ? {} : { releasedAt }), revision: revision(1n) });
+      index.set(at(last), {
+        service,
+        ...(releasedAt === undefined ? {} : { releasedAt }),
+        revision: revision(BigInt(releasedAt ?? 1)),
+      });
     }
     return index;
   };
@@ -175,6 +180,16 @@ describe('laws of addresses', () => {
       }),
       { numRuns: 100 },
     );
+  });
+
+  test('of two addresses released in the same millisecond it has the one that it had last', () => {
+    const cluster = new SmallCluster('10.192.0.0/28');
+    for (const last of [14, 2]) {
+      cluster.apply([service('s1', { vip: numberToIpv4(0x0ac0_0000 + last) })]);
+      perform(cluster, { do: 'delete', service: 's1' });
+    }
+    cluster.apply([service('s1')]);
+    expect(cluster.state.vips.ofService(qualifiedName('default', 's1'))).toBe('10.192.0.2');
   });
 
   test('exhaustion is said only when there is none, with the second in which the next is free', () => {

@@ -28,6 +28,7 @@ describe('makePaths', () => {
     expect(makePaths({ root: path('/'), dataDir: path('/var/lib/holdfast') })).toEqual({
       dataDir: '/var/lib/holdfast',
       identity: '/var/lib/holdfast/node-identity.json',
+      auditLog: '/var/lib/holdfast/audit.log',
       logDb: '/var/lib/holdfast/log.db',
       adminDir: '/var/lib/holdfast/admin',
       adminSocket: '/var/lib/holdfast/admin/admin.sock',

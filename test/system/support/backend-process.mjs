@@ -1,4 +1,4 @@
-// backend-process.mjs greet|stream: see backends.ts
+// backend-process.mjs greet|stream|echo: see backends.ts
 import { createServer } from 'node:net';
 
 const [kind] = process.argv.slice(2);
@@ -13,7 +13,8 @@ const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('end', () => socket.destroy());
     socket.resume();
     write();
-  } else socket.once('data', () => socket.end(`${server.address().port}\n`));
+  } else if (kind === 'echo') socket.pipe(socket);
+  else socket.once('data', () => socket.end(`${server.address().port}\n`));
 });
 server.listen(0, '127.0.0.1', 4096, () => process.send(server.address().port));
 process.on('message', () => {

@@ -2,7 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-/** A TCP server in a process of its own: says its port as a line to everybody who sends something, then closes. */
+/**
+ * A TCP server in a process of its own. `greet` says its port as a line to everybody who sends something, then closes; `stream` sends without
+ * end; `echo` sends back what comes.
+ */
 export class Backend {
   readonly port: number;
   readonly #child: ChildProcess;
@@ -12,7 +15,7 @@ export class Backend {
     this.#child = child;
   }
 
-  static async start(kind: 'greet' | 'stream' = 'greet'): Promise<Backend> {
+  static async start(kind: 'greet' | 'stream' | 'echo' = 'greet'): Promise<Backend> {
     const child = fork(join(import.meta.dirname, 'backend-process.mjs'), [kind], { execArgv: [], stdio: 'inherit' });
     const [port] = await once(child, 'message');
     return new Backend(Number(port), child);

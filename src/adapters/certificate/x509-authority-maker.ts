@@ -1,0 +1,68 @@
+import { createPrivateKey, generateKeyPair, X509Certificate as NodeCertificate, webcrypto } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { IssuerRecord } from '../../domain/certificate/records.js';
+import { AgentError } from '../../domain/kernel/errors.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { AuthorityMaker, RootRequest } from '../../ports/certificate/authority-maker.js';
+import type { CertificateAuthority, ProvenKey } from '../../ports/certificate/certificate-authority.js';
+import { rootExtensions } from './extensions.js';
+import { provenKeyOf } from './proven-key.js';
+import { SubjectKeyIdentifierExtension, X509CertificateGenerator } from './x509.js';
+import { SIGNING, X509Authority } from './x509-authority.js';
+
+const makeKeyPair = promisify(generateKeyPair);
+
+export class X509AuthorityMaker implements AuthorityMaker {
+  async makeRoot({ commonName, serial, notBefore, notAfter }: RootRequest, { signal }: CallOptions): Promise<IssuerRecord> {
+    signal.throwIfAborted();
+    return orFailed('a root could not be made', async () => {
+      const keys = await webcrypto.subtle.generateKey(SIGNING, true, ['sign', 'verify']);
+      const subjectKey = await SubjectKeyIdentifierExtension.create(keys.publicKey, false, webcrypto);
+      const root = await X509CertificateGenerator.createSelfSigned(
+        {
+          serialNumber: serial,
+          name: [{ CN: [commonName] }],
+          notBefore: new Date(notBefore),
+          notAfter: new Date(notAfter),
+          keys,
+          signingAlgorithm: SIGNING,
+          extensions: rootExtensions(subjectKey),
+        },
+        webcrypto,
+      );
+      const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey));
+      const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+      return {
+        certificate: `${root.toString('pem')}\n`,
+        privateKey: String(privateKey.export({ format: 'pem', type: 'pkcs8' })),
+      };
+    });
+  }
+
+  async open({ certificate, privateKey }: IssuerRecord, { signal }: CallOptions): Promise<CertificateAuthority> {
+    signal.throwIfAborted();
+    return orFailed('an authority cannot be used', async () => {
+      const key = createPrivateKey(privateKey);
+      if (!new NodeCertificate(certificate).checkPrivateKey(key)) throw new Error('its key is another');
+      const der = key.export({ format: 'der', type: 'pkcs8' });
+      const signingKey = await webcrypto.subtle.importKey('pkcs8', der, SIGNING, false, ['sign']);
+      return new X509Authority(certificate, signingKey);
+    });
+  }
+
+  async makeKey({ signal }: CallOptions): Promise<{ readonly key: ProvenKey; readonly privateKey: string }> {
+    signal.throwIfAborted();
+    const { publicKey, privateKey } = await makeKeyPair('ec', { namedCurve: 'P-256' });
+    return { key: provenKeyOf(publicKey), privateKey: String(privateKey.export({ format: 'pem', type: 'pkcs8' })) };
+  }
+}
+
+async function orFailed<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
+    // Not the cause's text: a parser may quote the key that it could not read.
+    throw new AgentError('certificate.failed', { problem: what }, { cause });
+  }
+}

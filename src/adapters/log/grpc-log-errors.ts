@@ -1,0 +1,29 @@
+import { type ServiceError, status } from '@grpc/grpc-js';
+import { AgentError, type ErrorCode, errorCodes } from '../../domain/kernel/errors.js';
+
+/** The trailer that names the error's code. */
+const CODE = 'holdfast-code';
+
+/** A call that failed, other than by our own abort, as the error that the server threw, or as what has come between. */
+export function fromLogError(error: ServiceError): AgentError {
+  const code = error.metadata?.get(CODE)[0];
+  const failure = (code: ErrorCode, problem: string) => new AgentError(code, problem === '' ? {} : { problem }, { cause: error });
+  if (typeof code === 'string' && isErrorCode(code)) return failure(code, error.details);
+  switch (error.code) {
+    case status.UNAVAILABLE:
+    case status.CANCELLED:
+    case status.DEADLINE_EXCEEDED:
+    case status.UNKNOWN:
+      return failure('link.unreachable', `the control plane does not answer: ${error.details}`);
+    case status.RESOURCE_EXHAUSTED:
+      return failure('log.too_large', error.details);
+    case status.UNIMPLEMENTED:
+      return failure('link.refused', 'the control plane has no ordered log for agents');
+    default:
+      return failure('link.refused', error.details);
+  }
+}
+
+function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(errorCodes, text);
+}

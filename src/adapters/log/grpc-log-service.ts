@@ -1,0 +1,80 @@
+import type {
+  handleServerStreamingCall,
+  handleUnaryCall,
+  ServerUnaryCall,
+  ServerWritableStream,
+  UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { AgentError } from '../../domain/kernel/errors.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { Clock } from '../../ports/clock.js';
+import type { PeerNode } from '../../ports/driving/node-streams.js';
+import type { Logger } from '../../ports/logger.js';
+import { toStatus } from '../admin/grpc-errors.js';
+import { LogServiceService } from '../generated/holdfast/log/v1/log.js';
+import type { LogServiceHandler } from './grpc-log-handler.js';
+import { CallOutlet, type Outlet } from './grpc-log-outlet.js';
+
+const asItIs = (message: Uint8Array): Buffer => Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+
+/** The generated service, but that what is streamed comes encoded: once for all nodes. */
+export const logServiceDefinition = {
+  ...LogServiceService,
+  snapshot: { ...LogServiceService.snapshot, responseSerialize: asItIs },
+  watch: { ...LogServiceService.watch, responseSerialize: asItIs },
+};
+
+type AnyCall = ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>;
+
+export interface LogServiceBinding {
+  readonly handler: LogServiceHandler;
+  /** The node that calls; judged anew for each call. @throws AgentError when it may not */
+  readonly peerOf: (call: AnyCall) => PeerNode;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What a gRPC server is given together with `logServiceDefinition`. */
+export function logServiceImplementation({ handler, peerOf, clock, logger }: LogServiceBinding): UntypedServiceImplementation {
+  const failed = (error: unknown, { aborted }: AbortSignal) => {
+    if (!aborted && !(error instanceof AgentError)) logger.error('a call of the log failed', { error });
+    return toStatus(error);
+  };
+  const unary =
+    <Request, Response>(
+      handle: (node: PeerNode, request: Request, options: CallOptions) => Promise<Response>,
+    ): handleUnaryCall<Request, Response> =>
+    (call, callback) => {
+      const signal = signalOf(call);
+      const answer = async () => handle(peerOf(call), call.request, { signal });
+      answer().then(
+        (response) => callback(null, response),
+        (error: unknown) => callback(failed(error, signal)),
+      );
+    };
+  const streaming =
+    <Request>(
+      handle: (node: PeerNode, request: Request, outlet: Outlet, options: CallOptions) => Promise<void>,
+    ): handleServerStreamingCall<Request, Uint8Array> =>
+    (call) => {
+      const signal = signalOf(call);
+      const answer = async () => handle(peerOf(call), call.request, new CallOutlet(call, signal, clock), { signal });
+      answer().then(
+        () => call.end(),
+        (error: unknown) => call.emit('error', failed(error, signal)),
+      );
+    };
+  return {
+    head: unary((_node, _request: object, options) => handler.head(options)),
+    propose: unary(handler.propose.bind(handler)),
+    snapshot: streaming(handler.snapshot.bind(handler)),
+    watch: streaming(handler.watch.bind(handler)),
+  };
+}
+
+function signalOf(call: AnyCall): AbortSignal {
+  const controller = new AbortController();
+  call.once('cancelled', () => controller.abort());
+  if (call.cancelled) controller.abort();
+  return controller.signal;
+}

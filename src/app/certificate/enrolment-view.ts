@@ -1,0 +1,68 @@
+import type { NodeRecord } from '../../domain/certificate/records.js';
+import { nodeKey, nodePrefix, revocationKey, revocationPrefix } from '../../domain/certificate/records.js';
+import type { Revocation, Revocations, RevocationTarget } from '../../domain/certificate/revocation.js';
+import { decodeNode, decodeRevocation } from '../../domain/certificate/schema.js';
+import type { Nid } from '../../domain/link/model.js';
+import type { Clock } from '../../ports/clock.js';
+import type { RevocationFeed } from '../../ports/driving/revocations.js';
+import type { Logger } from '../../ports/logger.js';
+import type { ControlStore } from '../../ports/store/control-store.js';
+import { WatchedMap } from './watched-map.js';
+
+export interface EnrolmentViewConfig {
+  readonly store: ControlStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** From 0 up to, not with, 1. */
+  readonly random: () => number;
+}
+
+/** The nodes and what is revoked, as this replica knows them: each call of a node is judged without asking the store. */
+export class EnrolmentView implements Revocations, RevocationFeed {
+  readonly #nodes: WatchedMap<NodeRecord>;
+  readonly #revocations: WatchedMap<Revocation>;
+  readonly #listeners = new Set<(revocation: Revocation) => void>();
+
+  constructor(config: EnrolmentViewConfig) {
+    this.#nodes = new WatchedMap({ ...config, prefix: nodePrefix, decode: decodeNode });
+    this.#revocations = new WatchedMap({
+      ...config,
+      prefix: revocationPrefix,
+      decode: decodeRevocation,
+      changed: (_, revocation) => this.#tell(revocation),
+    });
+  }
+
+  /** Whether both were known once. */
+  get isLoaded(): boolean {
+    return this.#nodes.isLoaded && this.#revocations.isLoaded;
+  }
+
+  /** Resolves when both are known for the first time. */
+  async loaded(): Promise<void> {
+    await Promise.all([this.#nodes.loaded(), this.#revocations.loaded()]);
+  }
+
+  /** Until `signal` ends. */
+  async follow(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#nodes.follow(signal), this.#revocations.follow(signal)]);
+  }
+
+  find(of: RevocationTarget, id: string): Revocation | undefined {
+    return this.#revocations.get(revocationKey(of, id));
+  }
+
+  node(nid: Nid): NodeRecord | undefined {
+    return this.#nodes.get(nodeKey(nid));
+  }
+
+  onRevoked(listener: (revocation: Revocation) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #tell(revocation: Revocation | undefined): void {
+    if (revocation?.kind !== 'revoked') return;
+    for (const listener of this.#listeners) listener(revocation);
+  }
+}

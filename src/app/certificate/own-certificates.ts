@@ -1,0 +1,59 @@
+import type { AdminGrade, CertificateIdentity } from '../../domain/certificate/model.js';
+import { certificateName, SERIAL_BYTES, serialOf } from '../../domain/certificate/names.js';
+import { type Lifetime, type Validity, validityOf } from '../../domain/certificate/validity.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { AuthorityMaker } from '../../ports/certificate/authority-maker.js';
+import type { CertificateAuthority } from '../../ports/certificate/certificate-authority.js';
+import type { Pair } from '../../ports/certificate/pair-store.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Authorities } from './control-plane-identity.js';
+
+export interface OwnCertificatesConfig {
+  readonly maker: AuthorityMaker;
+  readonly authorities: Authorities;
+  readonly clock: Clock;
+  readonly randomBytes: (count: number) => Uint8Array;
+}
+
+/** `ca` is the root that those who are called, or who call, are judged by. */
+export type OwnPair = Pair & Validity;
+
+/** Certificates of the control plane's own servers, and of those who operate it. Their keys are kept nowhere here. */
+export class OwnCertificates {
+  readonly #config: OwnCertificatesConfig;
+
+  constructor(config: OwnCertificatesConfig) {
+    this.#config = config;
+  }
+
+  /**
+   * For the server of a port, valid for 90 days: it is made anew at each start, and by `renewalTime` while running.
+   * @param name of this replica @param hosts names and addresses under which it is called
+   * @throws AgentError `certificate.failed`; RangeError for a name that is none
+   */
+  server(port: 'l1' | 'l2' | 'admin', name: string, hosts: readonly string[], options: CallOptions): Promise<OwnPair> {
+    const identity = { role: 'server', name: certificateName(name) } as const;
+    return this.#make(this.#config.authorities[port], identity, 'server', hosts, options);
+  }
+
+  /** For somebody who operates the control plane, valid for a year. @throws AgentError `certificate.failed`; RangeError for a name that is none */
+  admin(name: string, grade: AdminGrade, options: CallOptions): Promise<OwnPair> {
+    const identity = { role: 'admin', name: certificateName(name), grade } as const;
+    return this.#make(this.#config.authorities.admin, identity, 'admin', [], options);
+  }
+
+  async #make(
+    authority: CertificateAuthority,
+    identity: CertificateIdentity,
+    lifetime: Lifetime,
+    hosts: readonly string[],
+    options: CallOptions,
+  ): Promise<OwnPair> {
+    const { clock, maker, randomBytes } = this.#config;
+    const { key, privateKey } = await maker.makeKey(options);
+    const validity = validityOf(lifetime, clock.now());
+    const serial = serialOf(randomBytes(SERIAL_BYTES));
+    const certificate = await authority.issue({ identity, key, serial, hosts, ...validity }, options);
+    return { certificate, privateKey, ca: authority.root, ...validity };
+  }
+}

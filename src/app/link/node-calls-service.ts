@@ -1,0 +1,46 @@
+import type { ControlPlaneNode, InstallProgress, NodelogEntry, OverlayPeer } from '../../domain/link/calls.js';
+import type { LinkMessage } from '../../domain/link/model.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { NodeCalls } from '../../ports/driving/node-calls.js';
+import type { PeerNode } from '../../ports/driving/node-streams.js';
+
+/** What becomes of a node's news. What is not given goes nowhere. */
+export interface NodeNews {
+  readonly status?: (node: PeerNode, status: string) => void;
+  readonly nodelog?: (node: PeerNode, entry: NodelogEntry) => void;
+  readonly installProgress?: (node: PeerNode, progress: InstallProgress) => void;
+  readonly uploaded?: (node: PeerNode, reply: LinkMessage, options: CallOptions) => Promise<void>;
+}
+
+/** A control plane without an overlay and without a Kubernetes of its own: it knows no peers and no API servers, and passes news on. */
+export class NodeCallsService implements NodeCalls {
+  readonly #news: NodeNews;
+
+  constructor(news: NodeNews) {
+    this.#news = news;
+  }
+
+  async controlPlaneNodes(): Promise<readonly ControlPlaneNode[]> {
+    return [];
+  }
+
+  async manualSync(): Promise<readonly OverlayPeer[]> {
+    return [];
+  }
+
+  async updateStatus(node: PeerNode, status: string): Promise<void> {
+    this.#news.status?.(node, status);
+  }
+
+  async addNodelog(node: PeerNode, entry: NodelogEntry): Promise<void> {
+    this.#news.nodelog?.(node, entry);
+  }
+
+  async installProgress(node: PeerNode, progress: InstallProgress): Promise<void> {
+    this.#news.installProgress?.(node, progress);
+  }
+
+  async uploaded(node: PeerNode, reply: LinkMessage, options: CallOptions): Promise<void> {
+    await this.#news.uploaded?.(node, reply, options);
+  }
+}

@@ -1,0 +1,16 @@
+import type { AuditHead } from './model.js';
+
+/** What a node's newest head says of its audit log, compared with the highest that was kept. */
+export interface HeadJudgement {
+  /** To be kept from now on. */
+  readonly kept: AuditHead;
+  /** `lower`: lines are gone. `different`: another line has this number. Either is an event. */
+  readonly verdict: 'follows' | 'lower' | 'different';
+}
+
+/** Of a node that no longer has any line, `reported` is undefined. */
+export function judgeHead(kept: AuditHead, reported: AuditHead | undefined): HeadJudgement {
+  if (reported === undefined || reported.sequence < kept.sequence) return { kept, verdict: 'lower' };
+  if (reported.sequence > kept.sequence) return { kept: reported, verdict: 'follows' };
+  return { kept, verdict: reported.digest === kept.digest ? 'follows' : 'different' };
+}

@@ -1,0 +1,150 @@
+import { AgentError, type ErrorCode } from '../kernel/errors.js';
+
+/** What `register` is given. */
+export interface RegistrationWish {
+  readonly server: string;
+  readonly account: string;
+  readonly token: string;
+}
+
+/**
+ * Trimmed, and complete: looked at before anything else, so that nothing has been touched or sent when something is missing.
+ * @throws AgentError `certificate.incomplete`, naming all that is missing
+ */
+export function completeWish(wish: { readonly [Key in keyof RegistrationWish]: string | undefined }): RegistrationWish {
+  const [server, account, token] = [wish.server, wish.account, wish.token].map((each) => (each ?? '').trim());
+  const missing = Object.entries({ server, account, token }).flatMap(([name, value]) => (value ? [] : [name]));
+  // What the configuration's examples write for "unset".
+  const unset = Object.entries({ server, account, token }).flatMap(([name, value]) => (value === 'xxxxx' ? [name] : []));
+  if (!server || !account || !token || unset.length > 0) {
+    throw new AgentError('certificate.incomplete', { problem: `missing: ${[...missing, ...unset].join(', ')}` });
+  }
+  return { server, account, token };
+}
+
+/** How a call that is no success ended, by the names of gRPC's statuses. */
+export type FailedStatus =
+  | 'UNAUTHENTICATED'
+  | 'PERMISSION_DENIED'
+  | 'NOT_FOUND'
+  | 'INVALID_ARGUMENT'
+  | 'UNAVAILABLE'
+  | 'DEADLINE_EXCEEDED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'UNIMPLEMENTED'
+  | 'OTHER';
+
+/** How far one comes towards the server; found out by trying step by step after a failure. */
+export type Reach =
+  | { readonly stage: 'name'; readonly detail: string }
+  | { readonly stage: 'closed'; readonly detail: string }
+  | { readonly stage: 'silent'; readonly detail: string }
+  | { readonly stage: 'tls'; readonly detail: string }
+  /** The server ended the connection when it saw our certificate. */
+  | { readonly stage: 'refused'; readonly detail: string }
+  | { readonly stage: 'through' };
+
+export interface CallFailure {
+  readonly status: FailedStatus;
+  /** What the server, or the transport, said. */
+  readonly details: string;
+  /** Of a call that did not get through. */
+  readonly reach?: Reach | undefined;
+  /** That this machine's clock is off, if it looks like it. */
+  readonly clock?: string | undefined;
+}
+
+/** What the call was for: who is refused needs another token, or another registration. */
+export type CallPurpose = 'registration' | 'renewal';
+
+/** The failure of a call: whether token, account, the way or something else is to be mended. */
+export function callError(failure: CallFailure, purpose: CallPurpose, server: string, cause: unknown): AgentError {
+  const { code, problem, remedy } = meaning(failure, purpose, server);
+  const sentence = failure.clock === undefined ? problem : `${problem}; ${failure.clock}`;
+  const facts = remedy === undefined ? { problem: sentence } : { problem: sentence, remedy };
+  return new AgentError(code, facts, { cause });
+}
+
+interface Meaning {
+  readonly code: ErrorCode;
+  readonly problem: string;
+  readonly remedy?: string;
+}
+
+function meaning({ status, details, reach, clock }: CallFailure, purpose: CallPurpose, server: string): Meaning {
+  const said = details === '' ? '' : `: ${details}`;
+  switch (status) {
+    case 'UNAUTHENTICATED':
+    case 'PERMISSION_DENIED':
+      return {
+        code: purpose === 'registration' ? 'certificate.token_refused' : 'certificate.refused',
+        problem: `${server} refused${said}`,
+      };
+    case 'NOT_FOUND':
+    case 'INVALID_ARGUMENT':
+      return { code: 'certificate.unknown_account', problem: `${server} does not take it${said}` };
+    case 'RESOURCE_EXHAUSTED':
+      return { code: 'certificate.too_many', problem: `${server} has no room for it now${said}` };
+    case 'UNAVAILABLE':
+    case 'DEADLINE_EXCEEDED':
+      return unreached(reach ?? { stage: 'through' }, server, `${waited(status)}${said}`, clock !== undefined);
+    case 'UNIMPLEMENTED':
+      return { code: 'link.refused', problem: `${server} is no control plane for this${said}` };
+    case 'OTHER':
+      return { code: 'link.refused', problem: `${server} failed${said}` };
+  }
+}
+
+function unreached(reach: Reach, server: string, said: string, clockIsOff: boolean): Meaning {
+  const code = 'link.unreachable';
+  switch (reach.stage) {
+    case 'name':
+      return {
+        code,
+        problem: `the name of ${server} is not known: ${reach.detail}`,
+        remedy: 'check the spelling and the name service of this machine (/etc/resolv.conf); no packet was sent to the server',
+      };
+    case 'closed':
+      return {
+        code,
+        problem: `nothing listens at ${server}: ${reach.detail}`,
+        remedy: 'check the port and that the control plane runs; the machine itself answers',
+      };
+    case 'silent':
+      return {
+        code,
+        problem: `${server} does not answer: ${reach.detail}`,
+        remedy: 'check the firewalls on the way: packets to this port are lost',
+      };
+    case 'tls':
+      return {
+        code: 'certificate.untrusted',
+        problem: `the certificate of ${server} is not good: ${reach.detail}`,
+        ...(clockIsOff ? { remedy: 'set the clock of this machine and try again' } : {}),
+      };
+    case 'refused':
+      return { code: 'certificate.refused', problem: `${server} refused this node's certificate: ${reach.detail}` };
+    case 'through':
+      return { code, problem: `${server} ${said}` };
+  }
+}
+
+function waited(status: 'UNAVAILABLE' | 'DEADLINE_EXCEEDED'): string {
+  return status === 'UNAVAILABLE' ? 'can be reached, but cannot serve this now' : 'can be reached, but did not answer in time';
+}
+
+/** `a.example:9191`, `[::1]:9191`, or only the host. @throws AgentError `certificate.incomplete` */
+export function serverAddress(text: string, defaultPort: number): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/[\]]+)|([0-9a-fA-F]*:[0-9a-fA-F:.]*:[0-9a-fA-F.]*))(?::([1-9]\d{0,4}))?$/.exec(
+    text,
+  );
+  const [, bracketed, name, bare, digits] = match ?? [];
+  const host = bracketed ?? name ?? bare;
+  const port = digits === undefined ? defaultPort : Number(digits);
+  if (host === undefined || port > 65_535) {
+    throw new AgentError('certificate.incomplete', {
+      problem: `not a server: ${JSON.stringify(text)}; expected host or host:port`,
+    });
+  }
+  return { host, port };
+}

@@ -1,0 +1,82 @@
+import type { z } from 'zod';
+import { type Answer, errorAnswer, type InstructionType, type RepeatClass, type SlotClass } from '../model.js';
+import type { Plan } from '../plan.js';
+
+const KIB = 1024;
+/** Of the decoded payload, checked before it is decoded (engine.md I4). */
+export const USUAL_PAYLOAD_BYTES = 256 * KIB;
+export const LARGE_PAYLOAD_BYTES = 4 * 1024 * KIB;
+
+/** How an instruction is queued, and for how long it may run. */
+export interface Scheduling {
+  /** It starts when it is first in each of them; a key that ends in `*` is a whole family. */
+  readonly lanes: readonly string[];
+  readonly slot: SlotClass;
+  /** Undefined: it has none, as it does not end in this process. */
+  readonly deadlineMs: number | undefined;
+  readonly repeat: RepeatClass;
+}
+
+/** An instruction whose payload was understood. */
+export interface Work extends Scheduling {
+  readonly plan: Plan;
+  /** The script's name, for the node's policy. */
+  readonly script?: string | undefined;
+  /** How long an older server waits for the answer, and therefore how long it may wait in a queue; milliseconds. */
+  readonly waiterMs: number;
+}
+
+export type ReadWork = { readonly work: Work } | { readonly problem: string };
+
+/** One row of the catalogue. */
+export interface Kind {
+  readonly type: InstructionType;
+  readonly maxPayloadBytes: number;
+  /** Whether an empty payload is one. */
+  readonly mayBeEmpty: boolean;
+  /** That of the widest instruction of its type. */
+  readonly scheduling: Scheduling;
+  /** What a failure is answered with, also one to journal it. */
+  failure(text: string): Answer;
+  /** Of the decoded payload. Undefined: this version does not have it yet. */
+  readonly read: ((json: unknown) => ReadWork) | undefined;
+}
+
+/** An older server's waiter lives 30 s (engine.md A11): what waits for 25 s in a queue is too late. */
+const QUEUE_MS = 25_000;
+
+interface Built<Schema extends z.ZodType> {
+  readonly type: InstructionType;
+  readonly schema: Schema;
+  readonly scheduling: Scheduling;
+  readonly mayBeEmpty?: boolean;
+  /** What differs for this payload. */
+  readonly work: (payload: z.output<Schema>) => { readonly plan: Plan } & Partial<Work>;
+}
+
+export function built<Schema extends z.ZodType>({ type, schema, scheduling, mayBeEmpty = false, work }: Built<Schema>): Kind {
+  return {
+    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes: USUAL_PAYLOAD_BYTES, failure: errorAnswer },
+    read(json) {
+      const parsed = schema.safeParse(json);
+      if (!parsed.success) return { problem: problemText(parsed.error) };
+      return { work: { ...scheduling, waiterMs: QUEUE_MS, ...work(parsed.data) } };
+    },
+  };
+}
+
+type Unbuilt = Pick<Kind, 'type' | 'scheduling'> & Partial<Kind>;
+
+/** A type that this agent knows and does not have yet. */
+export function unbuilt(kind: Unbuilt): Kind {
+  return {
+    ...{ mayBeEmpty: false, maxPayloadBytes: USUAL_PAYLOAD_BYTES, failure: errorAnswer, read: undefined },
+    ...kind,
+  };
+}
+
+/** The first few places that are wrong, as one line. */
+function problemText(error: z.ZodError): string {
+  const lines = error.issues.slice(0, 3).map(({ path, message }) => `${path.join('.') || 'payload'}: ${message}`);
+  return lines.join('; ');
+}

@@ -1,0 +1,7 @@
+import { unbuilt } from './kind.js';
+
+export const uninstallNode = unbuilt({
+  type: 'UNINSTALL_NODE',
+  scheduling: { lanes: ['*'], slot: 'urgent', deadlineMs: undefined, repeat: 'never' },
+  mayBeEmpty: true,
+});

@@ -1,0 +1,57 @@
+import { type InstructionType, instructionTypes } from './model.js';
+
+/** What this node's owner lets a control plane ask for. A pattern may end in `*`. */
+export interface InstructionPolicy {
+  /** Undefined: all but the denied ones. */
+  readonly allow: readonly InstructionType[] | undefined;
+  readonly deny: readonly InstructionType[];
+  readonly scripts: {
+    readonly allow: readonly string[] | undefined;
+    readonly deny: readonly string[];
+  };
+}
+
+/** Everything but the one that replaces the machine's system. */
+export const USUAL_POLICY: InstructionPolicy = {
+  allow: undefined,
+  deny: ['REINSTALL_NODE'],
+  scripts: { allow: undefined, deny: [] },
+};
+
+export interface Verdict {
+  readonly allowed: boolean;
+  /** The setting that decided, as its path in the configuration. */
+  readonly rule: string;
+}
+
+export const DEFAULT_RULE = 'default';
+
+/** Denials go before permissions. */
+export function judgeInstruction(policy: InstructionPolicy, type: InstructionType, script: string | undefined): Verdict {
+  if (policy.deny.includes(type)) return { allowed: false, rule: `instructions.deny: ${type}` };
+  if (policy.allow !== undefined && !policy.allow.includes(type))
+    return { allowed: false, rule: `instructions.allow does not name ${type}` };
+  return script === undefined ? byType(policy, type) : judgeScript(policy, type, script);
+}
+
+function judgeScript(policy: InstructionPolicy, type: InstructionType, script: string): Verdict {
+  const { allow, deny } = policy.scripts;
+  const denied = deny.find((pattern) => matches(pattern, script));
+  if (denied !== undefined) return { allowed: false, rule: `instructions.scripts.deny: ${denied}` };
+  if (allow === undefined) return byType(policy, type);
+  const allowed = allow.find((pattern) => matches(pattern, script));
+  if (allowed === undefined) return { allowed: false, rule: `instructions.scripts.allow does not name ${script}` };
+  return { allowed: true, rule: `instructions.scripts.allow: ${allowed}` };
+}
+
+function byType({ allow }: InstructionPolicy, type: InstructionType): Verdict {
+  return { allowed: true, rule: allow === undefined ? DEFAULT_RULE : `instructions.allow: ${type}` };
+}
+
+function matches(pattern: string, name: string): boolean {
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+}
+
+export function isInstructionType(text: unknown): text is InstructionType {
+  return instructionTypes.some((type) => type === text);
+}

@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import type { Tag } from '../../../src/domain/instruction/model.js';
+import { keyText, tag } from '../../../src/domain/instruction/model.js';
+import { replay } from '../../../src/domain/instruction/replay.js';
+import {
+  afterRestart,
+  interruptedText,
+  type RestartDecision,
+  type TaskEvidence,
+} from '../../../src/domain/instruction/restart.js';
+import {
+  ackedRow,
+  finishedRow,
+  handedRow,
+  isFinished,
+  type Row,
+  receivedRow,
+  startedRow,
+} from '../../../src/domain/instruction/row.js';
+
+const received = receivedRow({
+  ...{
+    fleet: 'f',
+    tag: 't' as Tag,
+    type: 'RUN_REMOTE_SCRIPT',
+    digest: 'd',
+    payloadDigest: 'p',
+    who: 'w',
+    lanes: [],
+    repeat: 'never',
+  },
+  ...{ epoch: undefined, receivedAt: 1_000, expiresAt: undefined, waiterMs: 1, boot: 'b', task: undefined, background: false },
+});
+const started = startedRow(received);
+const finished = finishedRow(started, 'done', 2_000);
+
+describe('A1: received, started, finished, handed, acked', () => {
+  test('in this order', () => {
+    expect(received).toMatchObject({ state: 'received', attempt: 0, outcome: undefined });
+    expect(started).toMatchObject({ state: 'started', attempt: 1 });
+    expect(startedRow(started)).toMatchObject({ state: 'started', attempt: 2 });
+    expect(finished).toMatchObject({ state: 'finished', outcome: 'done', finishedAt: 2_000 });
+    expect(handedRow(finished)).toMatchObject({ state: 'handed' });
+    expect(ackedRow(handedRow(finished), 3_000)).toMatchObject({ state: 'acked', ackedAt: 3_000 });
+    expect([received, started, finished, handedRow(finished), ackedRow(finished, 1)].map(isFinished)).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test('what was refused never started', () => {
+    expect(finishedRow(received, 'refused', 2_000)).toMatchObject({ state: 'finished', outcome: 'refused', attempt: 0 });
+  });
+
+  test('nothing starts or finishes after its end', () => {
+    for (const row of [finished, handedRow(finished), ackedRow(finished, 1)]) {
+      expect(() => startedRow(row)).toThrow(RangeError);
+      expect(() => finishedRow(row, 'failed', 1)).toThrow(RangeError);
+    }
+  });
+
+  test('C1: an acknowledgement of what is not finished, or twice, changes nothing', () => {
+    for (const row of [received, started]) {
+      expect(ackedRow(row, 1)).toBe(row);
+      expect(handedRow(row)).toBe(row);
+    }
+    const acked = ackedRow(finished, 5);
+    expect(ackedRow(acked, 9)).toBe(acked);
+    expect(handedRow(acked)).toBe(acked);
+  });
+});
+
+describe('A5 to A8: after a restart', () => {
+  const repeatable: Row = { ...started, repeat: 'repeat' };
+  const second = startedRow(repeatable);
+  test.each<[string, Row, TaskEvidence, boolean, RestartDecision]>([
+    ['a result is offered', finished, undefined, false, 'offer'],
+    ['also one that was handed over', handedRow(finished), undefined, false, 'offer'],
+    ['what was only received had no effect', received, undefined, true, 'not_started'],
+    ['its task runs', started, 'running', false, 'adopt'],
+    ['its task has ended', started, 'exited', false, 'adopt'],
+    ['its task is gone', started, 'interrupted', false, 'interrupted'],
+    ['its task never began', started, 'not_started', false, 'not_started'],
+    ['it has no task: nobody knows', started, undefined, false, 'interrupted'],
+    ['it may run again', repeatable, 'interrupted', true, 'rerun'],
+    ['it may run again, but is adopted', repeatable, 'running', true, 'adopt'],
+    ['it may run again, without its payload', repeatable, 'interrupted', false, 'interrupted'],
+    ['the second death is final', second, 'interrupted', true, 'interrupted'],
+    ['also when its task never began', second, 'not_started', true, 'interrupted'],
+    ['its time is over', { ...repeatable, expiresAt: 10_000 }, undefined, true, 'interrupted'],
+    ['its time is not over', { ...repeatable, expiresAt: 10_001 }, undefined, true, 'rerun'],
+  ])('%s', (_, row, evidence, hasPayload, decision) => {
+    expect(afterRestart(row, evidence, hasPayload, 10_000)).toBe(decision);
+  });
+
+  test('the text begins with INTERRUPTED and says how far it was', () => {
+    expect(interruptedText(started)).toMatch(/^INTERRUPTED: it was started; /);
+    expect(interruptedText({ ...second, step: 'body 12' })).toMatch(/^INTERRUPTED \(attempt 2\): it had reached: body 12; /);
+  });
+});
+
+describe('A9, A10: a tag that is known', () => {
+  test.each<[string, Row, string, boolean, object]>([
+    ['waits', received, 'd', false, { kind: 'attach' }],
+    ['runs', started, 'd', false, { kind: 'attach' }],
+    ['has a reply', finished, 'd', true, { kind: 'answer' }],
+    ['is a tombstone', finished, 'd', false, { kind: 'refuse', rule: 'RESULT_EXPIRED' }],
+    ['is another instruction', started, 'e', false, { kind: 'refuse', rule: 'TAG_REUSED' }],
+    ['was another instruction', finished, 'e', true, { kind: 'refuse', rule: 'TAG_REUSED' }],
+  ])('%s', (_, row, digest, hasReply, expected) => {
+    expect(replay(row, digest, hasReply)).toMatchObject(expected);
+  });
+
+  test('a tombstone says when it ran and how it ended', () => {
+    expect(replay(finished, 'd', false)).toMatchObject({
+      text: expect.stringMatching(/^RESULT_EXPIRED: ran at 2000 ms since 1970, outcome done; /),
+    });
+  });
+});
+
+test('A10: tags are 1 to 128 printable characters; a key is one text', () => {
+  for (const text of ['a', 'x'.repeat(128), 'a b/c']) expect(tag(text)).toBe(text);
+  for (const text of ['', 'x'.repeat(129), 'a\n', 'ü', '\x7f']) expect(tag(text)).toBeUndefined();
+  expect(keyText({ fleet: 'f', tag: 't' as Tag })).toBe('f\nt');
+});
