@@ -17,7 +17,7 @@ export interface ExplainServiceParts {
   readonly log: OrderedLog;
   readonly view: StateView;
   readonly listeners: ListenerStatus;
-  readonly dataPlane: DataPlane;
+  readonly dataPlane: Pick<DataPlane, 'statsOf'>;
 }
 
 /** Explains a service from the state that the data plane is compiled from, and from what the data plane says of itself. */

@@ -308,7 +308,11 @@ export const errorCodes = {
   },
   'store.seal_broken': { kind: 'internal', retry: false, remedy: 'put the store back from a copy: this value was changed' },
   'store.too_large': { kind: 'exhausted', retry: false, remedy: 'split it: 100 keys and 1 MiB at most in one step' },
-  'store.unavailable': { kind: 'unavailable', retry: true, remedy: 'mend the disk or the store of the control plane, then try again' },
+  'store.unavailable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend the disk or the store of the control plane, then try again',
+  },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
   'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },

@@ -9,7 +9,15 @@ import type { AcceptLimits } from '../../../src/adapters/link/tls-acceptor.js';
 import { heartbeatAnswer } from '../../../src/domain/link/heartbeat.js';
 import { HEARTBEAT_TYPE, type ServerMessage } from '../../../src/domain/link/model.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
-import { facts, judgePeer, nodePair, RecordingCalls, RecordingEnrolment, RecordingStreams, serverPair } from '../../support/link-rig.js';
+import {
+  facts,
+  judgePeer,
+  nodePair,
+  RecordingCalls,
+  RecordingEnrolment,
+  RecordingStreams,
+  serverPair,
+} from '../../support/link-rig.js';
 import { L2, RawClient, RawServer } from '../../support/raw-grpc.js';
 import { encode, type RawField, RawMessage } from '../../support/raw-protobuf.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
@@ -80,7 +88,12 @@ function nastyMessages(): { readonly dropped: readonly Buffer[]; readonly passed
 }
 
 async function serving(limits: Partial<AcceptLimits> = {}) {
-  const [streams, calls, enrolment, logger] = [new RecordingStreams(), new RecordingCalls(), new RecordingEnrolment(), new FakeLogger()];
+  const [streams, calls, enrolment, logger] = [
+    new RecordingStreams(),
+    new RecordingCalls(),
+    new RecordingEnrolment(),
+    new FakeLogger(),
+  ];
   const listen = { host: '127.0.0.1', port: 0 };
   const node = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, limits, clock, logger });
   await node.start();
@@ -323,7 +336,13 @@ describe('a hostile server', () => {
 
   test('garbage in the headers is as if they were absent', async () => {
     const { open } = await linked((_, { stream }) => {
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'holdfast-fleet': 'f', 'holdfast-epoch': 'x', date: 'noon' });
+      stream.respond({
+        ':status': 200,
+        'content-type': 'application/grpc',
+        'holdfast-fleet': 'f',
+        'holdfast-epoch': 'x',
+        date: 'noon',
+      });
     });
     const stream = await open();
     await stream.send({ type: 'X', tag: 'b', jsonB64: '' }, { signal });
@@ -331,7 +350,10 @@ describe('a hostile server', () => {
   });
 
   test.each<{ name: string; answer: (call: { readonly stream: { respond(headers: object, options?: object): void } }) => void }>([
-    { name: 'a page of HTML', answer: ({ stream }) => stream.respond({ ':status': 502, 'content-type': 'text/html' }, { endStream: true }) },
+    {
+      name: 'a page of HTML',
+      answer: ({ stream }) => stream.respond({ ':status': 502, 'content-type': 'text/html' }, { endStream: true }),
+    },
     { name: 'no status at all', answer: ({ stream }) => stream.respond({ ':status': 200 }, { endStream: true }) },
     {
       name: 'a status of nobody',
