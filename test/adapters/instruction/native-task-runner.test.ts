@@ -1,8 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { runnerPath } from '../../../src/adapters/instruction/runner-process.js';
+import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
 import type { Task, TaskId } from '../../../src/ports/instruction/task-runner.js';
 import { processes, programsOf, taskRig } from '../../support/task-rig.js';
 import { shell, task, taskId } from '../../support/tasks.js';
@@ -247,6 +250,16 @@ describe('the folder', () => {
     await rm(join(runs, taskId('a'), 'stderr'));
     const { stdout, stderr } = await open().adopt(taskId('a'), options);
     expect([Buffer.from(stdout.bytes).toString(), stdout.dropped, stderr.bytes.length, stderr.dropped]).toEqual(['out', 3, 0, 5]);
+  });
+
+  test('A5: for want of descriptors nothing is called interrupted, and nothing starts', async () => {
+    const { runs } = await taskRig();
+    const program = fileURLToPath(new URL('./support/without-descriptors.ts', import.meta.url));
+    const command = ['ulimit -n 100; exec "$0" "$@"', process.execPath, ...sourceArguments, program, runs];
+    expect(JSON.parse(execFileSync('/bin/sh', ['-c', ...command], { encoding: 'utf8', timeout: 30_000 }))).toEqual({
+      without: ['instruction.runner_failed', 'instruction.not_started'],
+      afterwards: ['exited', 'exited'],
+    });
   });
 
   test('links in it lead nowhere', async () => {
