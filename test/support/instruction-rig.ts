@@ -144,9 +144,10 @@ export class Process {
   }
 
   drop(): void {
-    this.#session?.end();
-    this.engine.closed();
+    const session = this.#session;
     this.#session = undefined;
+    session?.end();
+    if (session !== undefined) this.engine.closed(session);
   }
 
   /** The message arrives on the current stream. */
