@@ -57,11 +57,6 @@ export class FakePairStore implements PairStore {
     for (const each of this.#pairs.keys()) if (each !== serial && each !== former) this.#pairs.delete(each);
   }
 
-  async discard(serial: string, { signal }: CallOptions): Promise<void> {
-    this.#mayFail(signal);
-    if (serial !== this.#current) this.#pairs.delete(serial);
-  }
-
   problems(): readonly StatusProblem[] {
     return this.#problems;
   }

@@ -79,12 +79,6 @@ export class FilePairStore implements PairStore {
     });
   }
 
-  async discard(serial: string, options: CallOptions): Promise<void> {
-    await this.#writing(options, async () => {
-      if ((await this.#folder.current()) !== serial) await this.#folder.remove(serial);
-    });
-  }
-
   problems(): readonly StatusProblem[] {
     return this.#problems;
   }

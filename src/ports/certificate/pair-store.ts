@@ -42,6 +42,4 @@ export interface PairStore extends ProblemSource {
    * @throws AgentError `certificate.not_written`
    */
   activate(serial: string, options: CallOptions): Promise<void>;
-  /** Removes a pair that is not current. Absent is success. @throws AgentError `certificate.not_written` */
-  discard(serial: string, options: CallOptions): Promise<void>;
 }

@@ -148,15 +148,47 @@ describe('F6: what goes wrong on the way', () => {
     expect((await record(peer(staged?.certificate ?? '').identity.nid))?.renewals).toHaveLength(1);
   });
 
-  test('the new one is refused: it is dropped, and another is asked for', async () => {
-    const { client, clock, make, pairs, renewed } = await setUp();
+  test('the new one is refused: another is asked for', async () => {
+    const { client, clock, current, make, pairs, renewed } = await setUp();
     await clock.advance(70 * DAY);
     client.trying.failNext(refused());
     await make().start();
     await clock.advance(0);
-    expect(pairs.dump().split(' ')).toHaveLength(1);
+    const { staged } = await pairs.load(options);
     await clock.advance(5 * MINUTE);
+    expect(renewed).toEqual([(await current())?.serial]);
+    expect(renewed).not.toContain(staged?.serial);
+    expect(pairs.dump().split(' ')).toHaveLength(2);
+  });
+
+  test('a server that dies looks like a refusal of one that it had taken: the node is not cut off', async () => {
+    const { client, clock, current, make, renewed, seen } = await setUp();
+    await clock.advance(70 * DAY);
+    client.trying.loseNextAnswer(unreachable());
+    const part = make();
+    await part.start();
+    await clock.advance(0);
+    await seen();
+    // At the next try the connection is closed; by the one after it the old certificate is retired.
+    client.trying.failNext(refused());
+    await clock.advance(30 * MINUTE);
     expect(renewed).toHaveLength(1);
+    expect((await current())?.serial).toBe(renewed[0]);
+  });
+
+  test('and neither is it when the old one is retired before another could be asked for', async () => {
+    const { client, clock, make, pairs, renewed, seen } = await setUp();
+    await clock.advance(70 * DAY);
+    client.trying.loseNextAnswer(unreachable());
+    const part = make();
+    await part.start();
+    await clock.advance(0);
+    await seen();
+    const { staged } = await pairs.load(options);
+    client.trying.failNext(refused());
+    client.regenerating.failNext(unreachable(), unreachable(), unreachable());
+    await clock.advance(3 * HOUR);
+    expect(renewed).toEqual([staged?.serial]);
   });
 
   test('the process dies after the server has seen the new one: it is in use at the next start, also when the old one is retired by then', async () => {
