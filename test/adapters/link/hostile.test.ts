@@ -9,8 +9,16 @@ import type { AcceptLimits } from '../../../src/adapters/link/tls-acceptor.js';
 import { heartbeatAnswer } from '../../../src/domain/link/heartbeat.js';
 import { HEARTBEAT_TYPE, type ServerMessage } from '../../../src/domain/link/model.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
-import { facts, judgePeer, nodePair, RecordingCalls, RecordingEnrolment, RecordingStreams, serverPair } from '../../support/link-rig.js';
-import { L2, RawClient, RawServer } from '../../support/raw-grpc.js';
+import {
+  facts,
+  judgePeer,
+  nodePair,
+  RecordingCalls,
+  RecordingEnrolment,
+  RecordingStreams,
+  serverPair,
+} from '../../support/link-rig.js';
+import { L2, RawClient, type RawServed, RawServer } from '../../support/raw-grpc.js';
 import { encode, type RawField, RawMessage } from '../../support/raw-protobuf.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
 
@@ -80,7 +88,12 @@ function nastyMessages(): { readonly dropped: readonly Buffer[]; readonly passed
 }
 
 async function serving(limits: Partial<AcceptLimits> = {}) {
-  const [streams, calls, enrolment, logger] = [new RecordingStreams(), new RecordingCalls(), new RecordingEnrolment(), new FakeLogger()];
+  const [streams, calls, enrolment, logger] = [
+    new RecordingStreams(),
+    new RecordingCalls(),
+    new RecordingEnrolment(),
+    new FakeLogger(),
+  ];
   const listen = { host: '127.0.0.1', port: 0 };
   const node = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, limits, clock, logger });
   await node.start();
@@ -227,6 +240,14 @@ describe('a hostile agent', () => {
     await closed;
     await serves();
   });
+
+  test('I2: one that pings without end leaves the server as it is', async () => {
+    const { node, serves } = await serving();
+    const raw = client(node.port, { maxOutstandingPings: 10_000 });
+    await raw.call(`${L2}/NodeAgentStream`).read().headers;
+    for (let index = 0; index < 5_000; index++) raw.session.ping(() => {});
+    await serves();
+  });
 });
 
 describe('I2: accepting', () => {
@@ -323,15 +344,24 @@ describe('a hostile server', () => {
 
   test('garbage in the headers is as if they were absent', async () => {
     const { open } = await linked((_, { stream }) => {
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'holdfast-fleet': 'f', 'holdfast-epoch': 'x', date: 'noon' });
+      stream.respond({
+        ':status': 200,
+        'content-type': 'application/grpc',
+        'holdfast-fleet': 'f',
+        'holdfast-epoch': 'x',
+        date: 'noon',
+      });
     });
     const stream = await open();
     await stream.send({ type: 'X', tag: 'b', jsonB64: '' }, { signal });
     expect([await stream.server, stream.clockSkewMs]).toEqual([undefined, undefined]);
   });
 
-  test.each<{ name: string; answer: (call: { readonly stream: { respond(headers: object, options?: object): void } }) => void }>([
-    { name: 'a page of HTML', answer: ({ stream }) => stream.respond({ ':status': 502, 'content-type': 'text/html' }, { endStream: true }) },
+  test.each<{ name: string; answer: (call: RawServed) => void }>([
+    {
+      name: 'a page of HTML',
+      answer: ({ stream }) => stream.respond({ ':status': 502, 'content-type': 'text/html' }, { endStream: true }),
+    },
     { name: 'no status at all', answer: ({ stream }) => stream.respond({ ':status': 200 }, { endStream: true }) },
     {
       name: 'a status of nobody',
