@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { GrpcControlLink } from '../../../src/adapters/link/grpc-control-link.js';
@@ -20,6 +23,7 @@ import {
   serverFacts,
   serverPair,
 } from '../../support/link-rig.js';
+import { tempFolder } from '../../support/temp-folder.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
 
 const pki = new ThrowawayPki();
@@ -316,6 +320,36 @@ describe('a connection that cannot be made', () => {
     const expired = nodePair(pki, 'n1', { from: '20200101000000Z', to: '20200201000000Z' });
     expect((await failure('localhost', address.port, () => expired)).facts.problem).toMatch(/CERT_HAS_EXPIRED.*2020 GMT/);
     expect(node.counts().refused).toBe(2);
+  });
+
+  test('a server that refuses our certificate by an alert of TLS, as other servers do', async () => {
+    const folder = await tempFolder();
+    const files = { crt: server.certificate, key: server.privateKey, ca: pki.root };
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const pem = ['-cert', join(folder, 'crt'), '-key', join(folder, 'key'), '-CAfile', join(folder, 'ca')];
+    const other = spawn('openssl', [
+      's_server',
+      '-accept',
+      '127.0.0.1:0',
+      '-alpn',
+      'h2',
+      '-Verify',
+      '1',
+      '-verify_return_error',
+      ...pem,
+    ]);
+    closers.push(() => void other.kill());
+    const port = await new Promise<number>((resolve) =>
+      other.stdout.on('data', (text: Buffer) => {
+        const match = /ACCEPT .*:(\d+)/.exec(String(text));
+        if (match !== null) resolve(Number(match[1]));
+      }),
+    );
+    const error = await failure('localhost', port, () => ({ ...nodePair(strangers), ca: pki.root }));
+    expect([error.code, error.facts.problem]).toEqual([
+      'certificate.refused',
+      expect.stringMatching(/the server refuses our certificate: unknown certificate authority$/),
+    ]);
   });
 
   test('F4: a revoked one is refused at the next call', async () => {

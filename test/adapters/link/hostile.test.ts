@@ -18,7 +18,7 @@ import {
   RecordingStreams,
   serverPair,
 } from '../../support/link-rig.js';
-import { L2, RawClient, RawServer } from '../../support/raw-grpc.js';
+import { L2, RawClient, type RawServed, RawServer } from '../../support/raw-grpc.js';
 import { encode, type RawField, RawMessage } from '../../support/raw-protobuf.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
 
@@ -240,6 +240,14 @@ describe('a hostile agent', () => {
     await closed;
     await serves();
   });
+
+  test('I2: one that pings without end leaves the server as it is', async () => {
+    const { node, serves } = await serving();
+    const raw = client(node.port, { maxOutstandingPings: 10_000 });
+    await raw.call(`${L2}/NodeAgentStream`).read().headers;
+    for (let index = 0; index < 5_000; index++) raw.session.ping(() => {});
+    await serves();
+  });
 });
 
 describe('I2: accepting', () => {
@@ -349,7 +357,7 @@ describe('a hostile server', () => {
     expect([await stream.server, stream.clockSkewMs]).toEqual([undefined, undefined]);
   });
 
-  test.each<{ name: string; answer: (call: { readonly stream: { respond(headers: object, options?: object): void } }) => void }>([
+  test.each<{ name: string; answer: (call: RawServed) => void }>([
     {
       name: 'a page of HTML',
       answer: ({ stream }) => stream.respond({ ':status': 502, 'content-type': 'text/html' }, { endStream: true }),
