@@ -7,6 +7,7 @@ import { InstructionBodies } from '../../src/app/dispatch/instruction-bodies.js'
 import { InstructionBook } from '../../src/app/dispatch/instruction-book.js';
 import { Cordons } from '../../src/app/fleet/cordons.js';
 import { FleetNodesService } from '../../src/app/fleet/fleet-nodes-service.js';
+import { FleetSubsystem } from '../../src/app/fleet/fleet-subsystem.js';
 import { NodeSessions } from '../../src/app/link/node-sessions.js';
 import { PresenceBoard } from '../../src/app/link/presence-board.js';
 import { DEFAULT_EXPIRY_MS, WINDOW } from '../../src/domain/dispatch/model.js';
@@ -21,8 +22,10 @@ import {
   registrationId,
   type ServerMessage,
 } from '../../src/domain/link/model.js';
+import type { Clock } from '../../src/ports/clock.js';
 import type { SendCall } from '../../src/ports/driving/fleet.js';
 import type { NodeStream, NodeStreams, PeerNode, StreamEnd } from '../../src/ports/driving/node-streams.js';
+import type { ControlStore } from '../../src/ports/store/control-store.js';
 import type { Sealer } from '../../src/ports/store/sealer.js';
 import { FakeClock } from '../fakes/fake-clock.js';
 import { FakeControlStore } from '../fakes/fake-control-store.js';
@@ -54,15 +57,29 @@ const plainSealer: Sealer = {
   },
 };
 
+interface FleetParts {
+  readonly server?: string;
+  readonly registrations?: FakeRegistrations;
+  readonly isReady?: () => boolean;
+}
+
 let ids = 0;
 
-/** One replica of a control plane, on a store that may have others. */
+/** One replica of a control plane in fake time, on a store that may have others. */
 export async function fleetRig({
-  server = 's1',
   store = new FakeControlStore(),
   clock = new FakeClock(),
-  registrations = new FakeRegistrations(),
-} = {}) {
+  ...parts
+}: FleetParts & { readonly store?: FakeControlStore; readonly clock?: FakeClock } = {}) {
+  return { ...(await fleetOn(store, clock, parts)), store, clock };
+}
+
+/** The same on any store. */
+export async function fleetOn(
+  store: ControlStore,
+  clock: Clock,
+  { server = 's1', registrations = new FakeRegistrations(), isReady = () => true }: FleetParts = {},
+) {
   const logger = new FakeLogger();
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   const newId = () => `id-${++ids}`;
@@ -74,20 +91,23 @@ export async function fleetRig({
   const heldBack = (node: Nid) => (cordons.has(node) ? 'the node to be uncordoned' : '');
   const dispatcher = new Dispatcher({ ...common, book, bodies, newId, heldBack });
   const facts = { fleet: 'f1', server, window: WINDOW, capabilities: new Set<Capability>(['redeliver', 'result-ack', 'window']) };
-  const sessions = new NodeSessions({ ...common, ...facts, presence, users: [dispatcher], newId });
+  const sessions = new NodeSessions({
+    ...common,
+    ...facts,
+    presence,
+    users: [dispatcher],
+    newId,
+    isReady,
+  });
   const isConnected = (node: Nid) => sessions.get(node) !== undefined;
   const instructions = new DispatchService({ store, book, bodies, registrations, clock, newId, isConnected, heldBack });
   const nodes = new FleetNodesService({ store, registrations, presence, sessions, cordons, book, clock });
   const sweep = new FinishedSweep({ ...common, book });
-  cordons.onChange((node) => dispatcher.look(node));
-  const parts = [presence, cordons, book, dispatcher, sessions, sweep];
-  for (const part of parts) part.start();
-  await book.reached(0n, options);
+  const subsystem = new FleetSubsystem({ presence, cordons, book, dispatcher, sessions, sweep });
+  await subsystem.start();
+  await subsystem.ready(options.signal);
   await settle();
-  /** As after kill -9: nothing is said to anybody. */
-  const stop = async () => {
-    for (const part of parts) await part.stop();
-  };
+  const stop = () => subsystem.stop();
   onTestFinished(stop);
   const send = (call: Partial<SendCall> = {}) =>
     instructions.send(
@@ -96,7 +116,7 @@ export async function fleetRig({
     );
   const connect = (agent: Partial<ConnectOptions> = {}) => connectNode(sessions, agent);
   return {
-    ...common,
+    logger,
     registrations,
     presence,
     cordons,

@@ -3,8 +3,7 @@ import { AgentError, errorCodes } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
-import type { ProblemSource } from '../../ports/node/problem-source.js';
-import type { Condition, ControlStore, StoreChange, StoredValue, Write } from '../../ports/store/control-store.js';
+import type { Condition, OwnedControlStore, StoreChange, StoredValue, Write } from '../../ports/store/control-store.js';
 import { ensureFolder } from '../files/durable-file.js';
 import { checkCommit } from './control-commit.js';
 import { SqliteControlCommits } from './sqlite-control-commits.js';
@@ -19,7 +18,7 @@ export interface SqliteControlStoreOptions {
 }
 
 /** The store of a single control plane, durable in SQLite, whose every wait is in a worker thread. Values are kept in the file alone. */
-export class SqliteControlStore implements ControlStore, ProblemSource {
+export class SqliteControlStore implements OwnedControlStore {
   readonly #options: SqliteControlStoreOptions;
   readonly #thread: SqliteControlThread;
   readonly #watchers = new StoreWatchers();
@@ -38,10 +37,7 @@ export class SqliteControlStore implements ControlStore, ProblemSource {
     });
   }
 
-  /**
-   * Before anything else; makes the file where there is none, and checks all of it.
-   * @throws AgentError `store.corrupt`, `store.newer_schema`, `store.unavailable`, `agent.data_dir_locked`
-   */
+  /** Makes the file where there is none, and checks all of it. */
   async open({ signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
     if (this.#closing !== undefined) throw closed();
@@ -52,7 +48,6 @@ export class SqliteControlStore implements ControlStore, ProblemSource {
     signal.throwIfAborted();
   }
 
-  /** What was committed is done, watches end with `store.unavailable`. Safe at any time and twice. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -3,8 +3,10 @@ import { dueAt } from '../../domain/dispatch/plan.js';
 import type { Tag } from '../../domain/instruction/model.js';
 import { tag as asTag } from '../../domain/instruction/model.js';
 import { DueQueue } from '../../domain/kernel/due-queue.js';
+import { AgentError } from '../../domain/kernel/errors.js';
 import { EMPTY_JSON_B64, type LinkMessage, type Nid } from '../../domain/link/model.js';
 import type { Clock } from '../../ports/clock.js';
+import type { PeerNode } from '../../ports/driving/node-streams.js';
 import type { Logger } from '../../ports/logger.js';
 import type { NodeSession, NodeUser } from '../link/node-session.js';
 import type { InstructionBook } from './instruction-book.js';
@@ -101,6 +103,20 @@ export class Dispatcher implements NodeUser {
     return true;
   }
 
+  /**
+   * A result that came beside the stream. The store holds it when this resolves.
+   * @throws AgentError `dispatch.not_found` for one that nobody asked for, `store.unavailable`
+   */
+  async uploaded({ identity: { nid, registration } }: PeerNode, { type, tag: text, jsonB64 }: LinkMessage): Promise<void> {
+    const tag = asTag(text);
+    const known = tag !== undefined && this.#parts.book.get(nid, tag) !== undefined;
+    const outcome = known ? await this.#replies.keep({ nid, registration, tag, type, jsonB64 }, this.#stop.signal) : 'stray';
+    if (outcome === 'stray') throw new AgentError('dispatch.not_found', { problem: `node ${nid} was not asked ${text}` });
+    if (outcome === 'lost') throw new AgentError('store.unavailable', { problem: 'the result could not be stored' });
+    const session = this.#streams.get(nid)?.session;
+    if (known && session !== undefined) this.#answered(session, tag, outcome);
+  }
+
   /** Something about the node has changed. */
   look(nid: Nid): void {
     const work = this.#work.get(nid) ?? { running: false, again: false };
@@ -155,7 +171,11 @@ export class Dispatcher implements NodeUser {
   #noteAll(nid: Nid): void {
     const now = this.#parts.clock.now();
     const open = this.#parts.book.open(nid);
-    for (const { row } of open) this.#noteDue(nid, Math.max(dueAt(row), now + 1));
+    for (const { row } of open) {
+      const due = dueAt(row);
+      // What is overdue still has failed.
+      this.#noteDue(nid, due > now ? due : now + RETRY_MS);
+    }
     const holdMs = this.#streams.get(nid)?.session.holdMs() ?? 0;
     if (open.length > 0 && holdMs > 0) this.#noteDue(nid, now + holdMs);
   }

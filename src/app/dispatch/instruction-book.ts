@@ -39,7 +39,17 @@ export class InstructionBook {
     return this.#view.stop();
   }
 
-  /** Resolves when the book holds what was committed at `version`; 0: what there was. */
+  /** Whether all were known once. */
+  get hasLoaded(): boolean {
+    return this.#view.hasLoaded;
+  }
+
+  /** Resolves when all were known once; waits as long as it takes. */
+  loaded(options: CallOptions): Promise<void> {
+    return this.#view.loaded(options);
+  }
+
+  /** Resolves when the book holds what was committed at `version`; 0: what there was. @throws AgentError `store.unavailable` after 5 s */
   reached(version: bigint, options: CallOptions): Promise<void> {
     return this.#view.reached(version, options);
   }

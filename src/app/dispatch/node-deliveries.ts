@@ -187,12 +187,13 @@ export function writesOf({ row: former }: KeptRow, row: InstructionRow): readonl
 }
 
 export function viewOf({ session, sent }: CurrentStream): StreamView {
-  const { identity, epoch, agent, memoryGone } = session;
+  const { identity, epoch, agent, forgottenBefore } = session;
   const can = agent?.capabilities ?? new Set();
   return {
-    ...{ registration: identity.registration, epoch, memoryGone },
+    ...{ registration: identity.registration, epoch, forgottenBefore },
     journal: can.has('journal') ? agent?.journal.id : undefined,
     canCancel: can.has('cancel'),
+    canUpdate: can.has('update-agent'),
     sent: sent.tags,
     cancelled: sent.cancelled,
   };

@@ -33,8 +33,18 @@ export class Cordons {
     return this.#view.stop();
   }
 
+  /** Whether all were known once. */
+  get hasLoaded(): boolean {
+    return this.#view.hasLoaded;
+  }
+
   /** Resolves when it is known who is cordoned: before that nobody seems to be. */
-  ready(options: CallOptions): Promise<void> {
+  loaded(options: CallOptions): Promise<void> {
+    return this.#view.loaded(options);
+  }
+
+  /** Resolves when it holds what there is. @throws AgentError `store.unavailable` after 5 s */
+  current(options: CallOptions): Promise<void> {
     return this.#view.reached(0n, options);
   }
 

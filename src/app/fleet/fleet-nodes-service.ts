@@ -35,13 +35,13 @@ export class FleetNodesService implements FleetNodes {
 
   async list(options: CallOptions): Promise<readonly FleetNode[]> {
     const { registrations, book, cordons } = this.#parts;
-    await Promise.all([book.reached(0n, options), cordons.ready(options)]);
+    await Promise.all([book.reached(0n, options), cordons.current(options)]);
     return (await registrations.list(options)).map((node) => this.#describe(node));
   }
 
   async cordon(nid: Nid, cordoned: boolean, options: CallOptions): Promise<void> {
     const { registrations, cordons } = this.#parts;
-    await cordons.ready(options);
+    await cordons.current(options);
     if ((await registrations.get(nid, options)) === undefined) throw unknownNode(nid);
     await cordons.set(nid, cordoned, options);
   }

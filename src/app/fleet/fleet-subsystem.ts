@@ -1,23 +1,21 @@
-import type { RevocationFeed } from '../../ports/driving/revocations.js';
-import type { PeerNode } from '../../ports/driving/node-streams.js';
-import { concerns, type Revocation } from '../../domain/certificate/revocation.js';
 import type { Subsystem } from '../agent/subsystem.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { FinishedSweep } from '../dispatch/finished-sweep.js';
+import type { InstructionBook } from '../dispatch/instruction-book.js';
 import type { NodeSessions } from '../link/node-sessions.js';
-
-/** Something that works from its start to its stop, which is safe before the start and twice. */
-export interface FleetPart {
-  start(): void;
-  stop(): Promise<void>;
-}
+import type { PresenceBoard } from '../link/presence-board.js';
+import type { Cordons } from './cordons.js';
 
 export interface FleetSubsystemParts {
-  /** In the order of their start. */
-  readonly parts: readonly FleetPart[];
-  readonly sessions: Pick<NodeSessions, 'endWhere'>;
-  readonly revocations: RevocationFeed;
+  readonly presence: PresenceBoard;
+  readonly cordons: Cordons;
+  readonly book: InstructionBook;
+  readonly dispatcher: Dispatcher;
+  readonly sessions: NodeSessions;
+  readonly sweep: FinishedSweep;
 }
 
-/** The control plane's side of all nodes: who is there, what is to be done and what came of it. Revoked nodes lose their streams. */
+/** A control plane's dealings with its nodes. It starts after the store and stops before it; the port that nodes call on, inside of both. */
 export class FleetSubsystem implements Subsystem {
   readonly name = 'fleet';
   readonly #parts: FleetSubsystemParts;
@@ -28,20 +26,20 @@ export class FleetSubsystem implements Subsystem {
   }
 
   async start(): Promise<void> {
-    const { parts, revocations } = this.#parts;
-    this.#unsubscribe = revocations.onRevoked((revocation) => this.#end(revocation));
-    for (const part of parts) part.start();
+    const { presence, cordons, book, dispatcher, sessions, sweep } = this.#parts;
+    this.#unsubscribe = cordons.onChange((nid) => dispatcher.look(nid));
+    for (const part of [presence, cordons, book, dispatcher, sessions, sweep]) part.start();
   }
 
-  async ready(): Promise<void> {}
+  /** What there is has been read: streams are taken from now on. */
+  async ready(signal: AbortSignal): Promise<void> {
+    const { book, cordons } = this.#parts;
+    await Promise.all([book.loaded({ signal }), cordons.loaded({ signal })]);
+  }
 
   async stop(): Promise<void> {
+    const { presence, cordons, book, dispatcher, sessions, sweep } = this.#parts;
     this.#unsubscribe();
-    for (const part of this.#parts.parts.toReversed()) await part.stop();
-  }
-
-  #end(revocation: Revocation): void {
-    const isMeant = (node: PeerNode) => concerns(revocation, node);
-    this.#parts.sessions.endWhere(isMeant, { status: 'revoked', message: `revoked: ${revocation.reason}` });
+    for (const part of [sweep, sessions, dispatcher, book, cordons, presence]) await part.stop();
   }
 }

@@ -11,8 +11,8 @@ export interface NodeSession {
   readonly epoch: Epoch;
   /** Holds while no other stream has become the current one: whatever may only be done on the current stream is committed under it. */
   readonly fence: Condition;
-  /** The journal that the node has announced is another than before, or an older copy (engine.md A12). */
-  readonly memoryGone: boolean;
+  /** What was delivered on earlier streams than this is not remembered by the node (engine.md A12). */
+  readonly forgottenBefore: Epoch;
   /** Aborted when the session is over. */
   readonly signal: AbortSignal;
   /** For how long nothing may be delivered, milliseconds from now: two older agents may be calling themselves this node. */

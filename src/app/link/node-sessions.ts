@@ -46,6 +46,8 @@ export interface NodeSessionsParts {
   /** Asked in this order whose a message is. */
   readonly users: readonly NodeUser[];
   readonly newId: () => string;
+  /** Whether the users know what they must know before they see a stream: a result that nobody knows yet would be lost. */
+  readonly isReady: () => boolean;
 }
 
 /** What is counted, since the start. */
@@ -85,9 +87,11 @@ export class NodeSessions implements NodeStreams {
   async stop(): Promise<void> {
     this.#stop.abort();
     const spread = this.#spreadMs();
-    for (const [index, session] of [...this.#current.values()].entries()) {
-      const retryMs = Math.round((spread * (index + 1)) / this.#current.size);
+    const sessions = [...this.#current.values()];
+    for (const [index, session] of sessions.entries()) {
+      const retryMs = Math.round((spread * (index + 1)) / sessions.length);
       session.end({ status: 'stopping', message: 'the server stops', retryMs });
+      this.#closed(session);
     }
     await this.#view.stop();
   }
@@ -135,12 +139,13 @@ export class NodeSessions implements NodeStreams {
   async #open(stream: NodeStream): Promise<{ readonly facts: ServerFacts; readonly handler: NodeStreamHandler }> {
     const { signal } = this.#stop;
     if (signal.aborted) throw new AgentError('store.unavailable', { problem: 'the server stops' });
+    if (!this.#parts.isReady()) throw new AgentError('store.unavailable', { problem: 'the store has not been read yet' });
     await this.#fence(stream);
     const { nid, registration } = stream.node.identity;
     const { clock, server, newId } = this.#parts;
     const claim = { server, stream: newId(), at: clock.now(), address: stream.node.address, agent: stream.agent };
-    const { record, fence, memoryGone } = await this.#epochs.raise(nid, registration, claim, { signal });
-    const session = new OpenSession({ stream, record, fence, memoryGone, holdMs: () => this.#holdMs(nid) });
+    const { record, fence } = await this.#epochs.raise(nid, registration, claim, { signal });
+    const session = new OpenSession({ stream, record, fence, holdMs: () => this.#holdMs(nid) });
     const handler = {
       received: (message: LinkMessage) => this.#received(session, message),
       closed: () => this.#closed(session),

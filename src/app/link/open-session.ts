@@ -9,7 +9,6 @@ interface OpenSessionParts {
   readonly stream: NodeStream;
   readonly record: StreamRecord;
   readonly fence: Condition;
-  readonly memoryGone: boolean;
   readonly holdMs: () => number;
 }
 
@@ -17,18 +16,16 @@ interface OpenSessionParts {
 export class OpenSession implements NodeSession {
   readonly record: StreamRecord;
   readonly fence: Condition;
-  readonly memoryGone: boolean;
   readonly holdMs: () => number;
   readonly #stream: NodeStream;
   readonly #over = new AbortController();
   #closed = false;
   #waiting: ((sign: boolean) => void)[] = [];
 
-  constructor({ stream, record, fence, memoryGone, holdMs }: OpenSessionParts) {
+  constructor({ stream, record, fence, holdMs }: OpenSessionParts) {
     this.#stream = stream;
     this.record = record;
     this.fence = fence;
-    this.memoryGone = memoryGone;
     this.holdMs = holdMs;
   }
 
@@ -46,6 +43,10 @@ export class OpenSession implements NodeSession {
 
   get epoch(): Epoch {
     return this.record.epoch;
+  }
+
+  get forgottenBefore(): Epoch {
+    return this.record.forgottenBefore;
   }
 
   get signal(): AbortSignal {

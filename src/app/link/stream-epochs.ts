@@ -3,7 +3,6 @@ import type { Nid, RegistrationId } from '../../domain/link/model.js';
 import {
   decodeStream,
   encodeStream,
-  memoryIsGone,
   nextStream,
   type StreamClaim,
   type StreamRecord,
@@ -19,7 +18,6 @@ export interface RaisedEpoch {
   readonly record: StreamRecord;
   /** Holds until the next stream of the registration. */
   readonly fence: Condition;
-  readonly memoryGone: boolean;
 }
 
 /** The epochs of all registrations, raised by compare-and-set (engine.md B2). */
@@ -36,22 +34,18 @@ export class StreamEpochs {
     return kept === undefined ? undefined : decodeStream(kept.value);
   }
 
-  /** Makes `claim` the current stream of the registration. @throws AgentError `store.unavailable`, `store.outcome_unknown` */
+  /** Makes `claim` the current stream of the registration. @throws AgentError `store.unavailable` */
   async raise(nid: Nid, registration: RegistrationId, claim: StreamClaim, options: CallOptions): Promise<RaisedEpoch> {
     const key = streamKey(nid, registration);
-    const raised = (record: StreamRecord, before: StreamRecord | undefined, version: bigint): RaisedEpoch => {
-      return { record, fence: { key, version }, memoryGone: memoryIsGone(before, claim.agent) };
-    };
-    let former: StreamRecord | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const kept = await this.#store.get(key, options);
-      const record = kept === undefined ? undefined : decodeStream(kept.value);
+      const former = kept === undefined ? undefined : decodeStream(kept.value);
+      const condition = { key, version: kept?.version ?? 0n };
       // Written by a commit whose answer was lost.
-      if (kept !== undefined && record?.stream === claim.stream) return raised(record, former, kept.version);
-      former = record;
-      const next = nextStream(record, claim);
-      const version = await this.#commit({ key, version: kept?.version ?? 0n }, encodeStream(next), options);
-      if (version !== undefined) return raised(next, former, version);
+      if (former?.stream === claim.stream) return { record: former, fence: condition };
+      const record = nextStream(former, claim);
+      const version = await this.#commit(condition, encodeStream(record), options);
+      if (version !== undefined) return { record, fence: { key, version } };
     }
     throw new AgentError('store.unavailable', { problem: `too many streams of node ${nid} at once` });
   }

@@ -1,3 +1,4 @@
+import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
@@ -5,6 +6,8 @@ import type { ControlStore, StoreChange } from '../../ports/store/control-store.
 
 const RETRY_LEAST_MS = 100;
 const RETRY_MOST_MS = 10_000;
+/** Whoever asks is told within 5 s that the store is out of reach (engine.md E10). */
+const REACH_MS = 5_000;
 
 export interface PrefixViewParts {
   readonly store: ControlStore;
@@ -30,6 +33,7 @@ export class PrefixView {
   #waiters: Waiter[] = [];
   #highest = 0n;
   #isCurrent = false;
+  #hasLoaded = false;
   #running: { readonly stop: AbortController; readonly done: Promise<void> } | undefined;
 
   constructor(parts: PrefixViewParts) {
@@ -53,10 +57,37 @@ export class PrefixView {
     return this.#isCurrent;
   }
 
-  /** Resolves when everything was told up to `version`, that of a commit under this prefix; 0: what there is. Rejects on abort. */
+  /** Whether it has ever held what the store held. */
+  get hasLoaded(): boolean {
+    return this.#hasLoaded;
+  }
+
+  /** Resolves when it has held what the store held; waits as long as it takes. */
+  async loaded(options: CallOptions): Promise<void> {
+    if (!this.#hasLoaded) await this.#told(0n, options);
+  }
+
+  /**
+   * Resolves when everything was told up to `version`, that of a commit under this prefix; 0: what there is.
+   * @throws AgentError `store.unavailable` after 5 s
+   */
   async reached(version: bigint, { signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
     if (this.#isCurrent && this.#highest >= version) return;
+    const over = new AbortController();
+    const ended = { signal: AbortSignal.any([signal, over.signal]) };
+    const late = this.#parts.clock.sleep(REACH_MS, ended).then(() => {
+      throw new AgentError('store.unavailable', { problem: 'the store cannot be read at present' });
+    });
+    try {
+      await Promise.race([this.#told(version, ended), late]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #told(version: bigint, { signal }: CallOptions): Promise<void> {
+    signal.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
       const onAbort = () => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
@@ -98,6 +129,7 @@ export class PrefixView {
       const gone = [...this.#versions].filter(([key]) => !seen.has(key));
       this.#tell(gone.map(([key, version]) => ({ key, value: undefined, version })));
       this.#isCurrent = true;
+      this.#hasLoaded = true;
       this.#release(true);
     };
     for await (const changes of store.watch(prefix, { signal, first })) {

@@ -62,6 +62,9 @@ export interface KeptRow {
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 
+/** Beyond the original protocol: sent only to agents that say that they know it. */
+export const UPDATE_AGENT = 'UPDATE_AGENT';
+
 /** Of the JSON text of a request. */
 export const MAX_REQUEST_BYTES = 1024 * 1024;
 /** A result up to this is written in the commit that finishes its row; a larger one in parts before it. */

@@ -1,5 +1,13 @@
 import type { Epoch, RegistrationId } from '../link/model.js';
-import { ANSWER_MS, type InstructionRow, type KeptRow, orderOf, RESULT_KEPT_MS, type StoredReply } from './model.js';
+import {
+  ANSWER_MS,
+  type InstructionRow,
+  type KeptRow,
+  orderOf,
+  RESULT_KEPT_MS,
+  type StoredReply,
+  UPDATE_AGENT,
+} from './model.js';
 
 /** The current stream of a node, as far as deliveries depend on it. */
 export interface StreamView {
@@ -7,9 +15,10 @@ export interface StreamView {
   readonly epoch: Epoch;
   /** Id of the agent's journal; undefined for an agent that keeps none, which is never sent anything twice. */
   readonly journal: string | undefined;
-  /** The journal is another than the one that was announced before: what was delivered before this stream is forgotten. */
-  readonly memoryGone: boolean;
+  /** What was delivered on earlier streams than this is forgotten. */
+  readonly forgottenBefore: Epoch;
   readonly canCancel: boolean;
+  readonly canUpdate: boolean;
   /** Tags that were sent on this very stream, and those whose cancelling was. */
   readonly sent: ReadonlySet<string>;
   readonly cancelled: ReadonlySet<string>;
@@ -60,8 +69,11 @@ function settlementOf(kept: KeptRow, stream: StreamView | undefined, now: number
   const { row } = kept;
   if (row.state !== 'delivered') {
     if (now >= row.expiresAt) return { kept, state: 'expired', reason: 'it could not be sent in time' };
-    if (stream === undefined || stream.registration === row.registration) return undefined;
-    return { kept, state: 'cancelled', reason: 'the node has registered again' };
+    if (stream === undefined) return undefined;
+    if (stream.registration !== row.registration) return { kept, state: 'cancelled', reason: 'the node has registered again' };
+    // An older agent would take it for an unknown instruction.
+    const isBeyond = row.type === UPDATE_AGENT && !stream.canUpdate;
+    return isBeyond ? { kept, state: 'cancelled', reason: 'this agent cannot update itself' } : undefined;
   }
   const unknown = (reason: string): Settlement => ({ kept, state: 'unknown', reason });
   if (stream !== undefined && stream.registration !== row.registration) return unknown('the node has registered again');
@@ -73,7 +85,7 @@ function settlementOf(kept: KeptRow, stream: StreamView | undefined, now: number
 /** Delivered before this stream, under a journal that the agent no longer has (engine.md A12). */
 function isForgotten(row: InstructionRow, stream: StreamView): boolean {
   if (row.journal === undefined || row.epoch === stream.epoch) return false;
-  return stream.memoryGone || row.journal !== stream.journal;
+  return row.journal !== stream.journal || (row.epoch ?? 0n) < stream.forgottenBefore;
 }
 
 /** Pending ones; delivered ones whose agent drops what it has seen; and those marked for this stream that were never sent on it. */

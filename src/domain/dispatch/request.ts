@@ -2,7 +2,7 @@ import { instructionTypes } from '../instruction/model.js';
 import { formatDuration } from '../kernel/duration.js';
 import { AgentError } from '../kernel/errors.js';
 import { closest } from '../kernel/suggest.js';
-import { ANSWER_MARGIN_MS, ANSWER_MS, MAX_EXPIRY_MS } from './model.js';
+import { ANSWER_MARGIN_MS, ANSWER_MS, MAX_EXPIRY_MS, UPDATE_AGENT } from './model.js';
 
 const SECOND = 1_000;
 /** Of a script that names none. */
@@ -11,7 +11,7 @@ const SCRIPT_TIMEOUT_S = 15 * 60;
 const GREATEST_TIMEOUT_S = 60 * 60;
 
 /** What our own agents take beyond the types of the original protocol. */
-const sendable: readonly string[] = [...instructionTypes, 'UPDATE_AGENT'];
+const sendable: readonly string[] = [...instructionTypes, UPDATE_AGENT];
 
 export function checkType(type: string): void {
   if (sendable.includes(type)) return;

@@ -24,6 +24,8 @@ export interface StreamRecord {
   readonly hardware: string | undefined;
   /** The newest that was announced (engine.md A12). */
   readonly journal: JournalFacts | undefined;
+  /** What was delivered on earlier streams than this is not remembered by the node; 0 when it has never lost its journal. */
+  readonly forgottenBefore: Epoch;
 }
 
 /** A stream that is to be the current one. */
@@ -37,9 +39,11 @@ export interface StreamClaim {
 
 /** The record that makes `claim` the current stream. */
 export function nextStream(former: StreamRecord | undefined, { agent, ...claim }: StreamClaim): StreamRecord {
+  const number = epoch((former?.epoch ?? 0n) + 1n);
   return {
     ...claim,
-    epoch: epoch((former?.epoch ?? 0n) + 1n),
+    epoch: number,
+    forgottenBefore: memoryIsGone(former, agent) ? number : (former?.forgottenBefore ?? epoch(0n)),
     instance: agent?.instance,
     hardware: former?.hardware ?? agent?.hardware,
     journal: agent === undefined ? former?.journal : announced(agent),
@@ -61,9 +65,10 @@ function announced({ capabilities, journal }: AgentFacts): JournalFacts | undefi
   return capabilities.has('journal') ? journal : undefined;
 }
 
-export function encodeStream({ epoch, journal, ...rest }: StreamRecord): string {
+export function encodeStream({ epoch, journal, forgottenBefore, ...rest }: StreamRecord): string {
   const counter = journal === undefined ? undefined : String(journal.counter);
-  return JSON.stringify({ ...rest, epoch: String(epoch), journal: journal && { id: journal.id, counter } });
+  const numbers = { epoch: String(epoch), forgottenBefore: String(forgottenBefore) };
+  return JSON.stringify({ ...rest, ...numbers, journal: journal && { id: journal.id, counter } });
 }
 
 /** Of what `encodeStream` made. */
@@ -73,13 +78,15 @@ export function decodeStream(text: string): StreamRecord {
   return {
     ...stored,
     epoch: epoch(BigInt(stored.epoch)),
+    forgottenBefore: epoch(BigInt(stored.forgottenBefore)),
     instance: stored.instance,
     hardware: stored.hardware,
     journal: journal && { id: journal.id, counter: BigInt(journal.counter) },
   };
 }
 
-type Stored = Omit<StreamRecord, 'epoch' | 'journal'> & {
+type Stored = Omit<StreamRecord, 'epoch' | 'forgottenBefore' | 'journal'> & {
   readonly epoch: string;
+  readonly forgottenBefore: string;
   readonly journal?: { readonly id: string; readonly counter: string };
 };

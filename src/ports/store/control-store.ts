@@ -1,4 +1,5 @@
 import type { CallOptions } from '../call-options.js';
+import type { ProblemSource } from '../node/problem-source.js';
 
 /** One key of the control plane's own state: everything that is not a resource (tokens, certificates, instructions, epochs …). */
 export interface StoredValue {
@@ -56,4 +57,15 @@ export interface ControlStore {
    * @throws AgentError `store.unavailable`; whoever watches begins again
    */
   watch(prefix: string, options: CallOptions & { readonly first?: () => void }): AsyncIterable<readonly StoreChange[]>;
+}
+
+/** A store that this process keeps itself. Its problems are those of the newest commit; one that succeeds ends them. */
+export interface OwnedControlStore extends ControlStore, ProblemSource {
+  /**
+   * Ready for calls when it resolves.
+   * @throws AgentError `store.corrupt`, `store.newer_schema`, `store.unavailable`, `agent.data_dir_locked`
+   */
+  open(options: CallOptions): Promise<void>;
+  /** Commits in flight are finished, watches end with `store.unavailable`. Safe before `open` and twice. */
+  close(): Promise<void>;
 }

@@ -300,6 +300,26 @@ describe('results', () => {
     expect(await state()).toMatch(/^unknown/);
   });
 
+  test('that come beside the stream are held when the upload ends, and acknowledged on the stream', async () => {
+    const { connect, send, dispatcher, instructions, store, clock } = await rigWithNode();
+    const { stream } = await connect();
+    await send({ tag: a });
+    await settle();
+    const reply = { type: 'NODE_STATUS', tag: 'a', jsonB64: base64('{}') };
+    await dispatcher.uploaded(stream.node, reply);
+    await dispatcher.uploaded(stream.node, reply);
+    expect((await instructions.get(n1, a, options)).reply?.type).toBe('NODE_STATUS');
+    expect(stream.told.slice(1)).toEqual(['RESULT_ACK a', 'RESULT_ACK a']);
+    await expect(dispatcher.uploaded(stream.node, { ...reply, tag: 'b' })).rejects.toMatchObject({ code: 'dispatch.not_found' });
+    await send({ tag: tagOf('c') });
+    store.setUnavailable(true);
+    const lost = expect(dispatcher.uploaded(stream.node, { ...reply, tag: 'c' })).rejects.toMatchObject({
+      code: 'store.unavailable',
+    });
+    await clock.advance(40_000);
+    await lost;
+  });
+
   test('one that comes after all ends what was unknown', async () => {
     const { connect, send, clock, state } = await rigWithNode();
     const { say } = await connect(older);

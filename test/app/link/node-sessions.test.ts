@@ -69,6 +69,14 @@ describe('B2: the epoch', () => {
   });
 });
 
+test('no stream is taken before the store was read: a result that nobody knows yet would be lost', async () => {
+  let isReady = false;
+  const { connect } = await fleetRig({ isReady: () => isReady });
+  await expect(connect()).rejects.toMatchObject({ code: 'store.unavailable' });
+  isReady = true;
+  expect((await connect()).facts.epoch).toBe(1n);
+});
+
 describe('B4: a second stream', () => {
   test('of the same process: the newer session wins at once, the older is refused', async () => {
     const { connect } = await fleetRig();

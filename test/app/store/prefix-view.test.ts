@@ -64,6 +64,22 @@ describe('PrefixView', () => {
     expect(view.isCurrent).toBe(true);
   });
 
+  test('E10: whoever asks for what the store does not tell is told so after 5 s; a start waits on', async () => {
+    const { store, clock, view } = rig();
+    store.setUnavailable(true);
+    view.start();
+    const asked = expect(view.reached(0n, options)).rejects.toMatchObject({ code: 'store.unavailable' });
+    const loaded = view.loaded(options);
+    await clock.advance(5_000);
+    await asked;
+    expect(view.hasLoaded).toBe(false);
+    store.setUnavailable(false);
+    await clock.advance(10_000);
+    await loaded;
+    await view.loaded(options);
+    expect(view.hasLoaded).toBe(true);
+  });
+
   test('a wait that is given up ends', async () => {
     const { view } = rig();
     const abort = new AbortController();

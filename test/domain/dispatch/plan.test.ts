@@ -40,7 +40,7 @@ const onEpoch = (number: bigint, more: Partial<InstructionRow> = {}): Partial<In
 });
 
 const stream = (view: Partial<StreamView> = {}): StreamView => ({
-  ...{ registration: r1, epoch: epoch(5n), journal: 'j1', memoryGone: false, canCancel: true },
+  ...{ registration: r1, epoch: epoch(5n), journal: 'j1', forgottenBefore: epoch(0n), canCancel: true, canUpdate: false },
   ...{ sent: new Set(), cancelled: new Set() },
   ...view,
 });
@@ -88,6 +88,13 @@ describe('what is sent', () => {
     expect(plan([kept('a', 1n, onEpoch(5n, { journal: undefined }))], stream({ journal: undefined })).deliver).toEqual(['a']);
   });
 
+  test('UPDATE_AGENT only to an agent that knows it', () => {
+    const open = [kept('a', 1n, { type: 'UPDATE_AGENT' })];
+    expect(plan(open)).toEqual({ ...nothing, settle: ['a cancelled'] });
+    expect(plan(open, stream({ canUpdate: true })).deliver).toEqual(['a']);
+    expect(plan(open, 'none')).toEqual(nothing);
+  });
+
   test('A11: never after its expiry, also not again', () => {
     const expiresAt = NOW;
     expect(plan([kept('a', 1n, { expiresAt }), kept('b', 2n, onEpoch(4n, { expiresAt }))])).toEqual({
@@ -108,7 +115,7 @@ describe('what ends without a reply', () => {
 
   test.each([
     ['another journal', stream({ journal: 'j2' })],
-    ['an older copy of the same', stream({ memoryGone: true })],
+    ['an older copy of the same', stream({ forgottenBefore: epoch(5n) })],
     ['none any more', stream({ journal: undefined })],
   ])('A12: what was delivered under a journal that is lost: %s', (_, view) => {
     expect(plan([kept('a', 1n, onEpoch(4n))], view).settle).toEqual(['a unknown']);
@@ -199,7 +206,7 @@ test('law: a plan that is carried out plans nothing more', () => {
     cancelAsked: fc.boolean(),
   });
   const anyStream = fc.record({
-    memoryGone: fc.boolean(),
+    forgottenBefore: fc.constantFrom(epoch(0n), epoch(5n)),
     journal: fc.constantFrom('j1', 'j2', undefined),
     canCancel: fc.boolean(),
   });

@@ -52,3 +52,12 @@ test('law: as a list that is searched', () => {
     }),
   );
 });
+
+test('an earlier time replaces a later one, and not the other way round', () => {
+  const queue = new DueQueue<string>();
+  queue.setEarlier('a', 5);
+  queue.setEarlier('a', 9);
+  expect(queue.next()).toBe(5);
+  queue.setEarlier('a', 3);
+  expect([queue.take(2), queue.take(3), queue.size]).toEqual([undefined, 'a', 0]);
+});

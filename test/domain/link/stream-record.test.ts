@@ -19,6 +19,13 @@ describe('the record of the current stream', () => {
     expect([first, second, third].map(({ epoch, hardware }) => `${epoch} ${hardware}`)).toEqual(['1 undefined', '2 h1', '3 h1']);
   });
 
+  test('A12: what was forgotten stays forgotten, also when the server dies before it has acted on it', () => {
+    const first = nextStream(undefined, { ...claim, agent: withJournal('j1', 7n) });
+    const second = nextStream(first, { ...claim, agent: withJournal('j1', 3n) });
+    const third = nextStream(second, { ...claim, agent: withJournal('j1', 4n) });
+    expect([first, second, third].map(({ forgottenBefore }) => forgottenBefore)).toEqual([0n, 2n, 2n]);
+  });
+
   test('is read back as it was written', () => {
     const whole = nextStream(undefined, { ...claim, agent: withJournal('j', 2n ** 60n) });
     const bare = nextStream(whole, { ...claim, agent: agentFacts({ capabilities: new Set() }) });

@@ -1,0 +1,306 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { TLSSocket } from 'node:tls';
+import { ContainerModule } from 'inversify';
+import { FileAuditLog } from '../../adapters/audit/file-audit-log.js';
+import { readPresented } from '../../adapters/certificate/certificate-reader.js';
+import { GrpcEnrolmentServer } from '../../adapters/link/grpc-enrolment-server.js';
+import { GrpcNodeServer } from '../../adapters/link/grpc-node-server.js';
+import { LogServiceHandler } from '../../adapters/log/grpc-log-handler.js';
+import { logServiceDefinition, logServiceImplementation } from '../../adapters/log/grpc-log-service.js';
+import { sha256 } from '../../adapters/log/sha256.js';
+import { AuditSubsystem } from '../../app/audit/audit-subsystem.js';
+import { EnrolmentService } from '../../app/certificate/enrolment-service.js';
+import { EnrolmentSubsystem } from '../../app/certificate/enrolment-subsystem.js';
+import { EnrolmentView } from '../../app/certificate/enrolment-view.js';
+import { RegistrationService } from '../../app/certificate/registration-service.js';
+import { ServerPairs } from '../../app/certificate/server-pairs.js';
+import { TokenService } from '../../app/certificate/token-service.js';
+import { DispatchService } from '../../app/dispatch/dispatch-service.js';
+import { Dispatcher } from '../../app/dispatch/dispatcher.js';
+import { FinishedSweep } from '../../app/dispatch/finished-sweep.js';
+import { InstructionBodies } from '../../app/dispatch/instruction-bodies.js';
+import { InstructionBook } from '../../app/dispatch/instruction-book.js';
+import { Cordons } from '../../app/fleet/cordons.js';
+import { FleetNodesService } from '../../app/fleet/fleet-nodes-service.js';
+import { FleetSubsystem } from '../../app/fleet/fleet-subsystem.js';
+import { NodeCallsService } from '../../app/link/node-calls-service.js';
+import { NodeSessions } from '../../app/link/node-sessions.js';
+import { PresenceBoard } from '../../app/link/presence-board.js';
+import { GuardedProposals } from '../../app/log/guarded-proposals.js';
+import { judgeCertificate } from '../../domain/certificate/judge.js';
+import { WINDOW } from '../../domain/dispatch/model.js';
+import type { AddressPort } from '../../domain/kernel/network.js';
+import { type Capability, type Nid } from '../../domain/link/model.js';
+import { nodeReads } from '../../domain/log/visibility.js';
+import type { Clock } from '../../ports/clock.js';
+import type { PeerNode } from '../../ports/driving/node-streams.js';
+import { FleetPorts, FleetServers, FleetSubsystems, FleetUseCases, Ports, Root, Subsystems } from '../tokens.js';
+
+/** What this control plane does beyond the base protocol. */
+const CAPABILITIES: readonly Capability[] = ['redeliver', 'result-ack', 'result-upload', 'cancel', 'keepalive', 'window'];
+
+const listenOf = ({ address, port }: AddressPort) => ({ host: address, port });
+
+/** The nodes of a control plane: how they are let in, what they are told to do, and what they are sent of the log. */
+export const fleetModule = new ContainerModule(({ bind }) => {
+  bind(FleetPorts.audit)
+    .toResolvedValue(
+      ({ paths }, clock, logger) => new FileAuditLog({ file: paths.auditLog, clock, logger: logger.child({ subsystem: 'audit' }) }),
+      [Root.facts, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(FleetSubsystems.audit)
+    .toResolvedValue((audit) => new AuditSubsystem(audit), [FleetPorts.audit])
+    .inSingletonScope();
+  bind(FleetPorts.enrolmentView)
+    .toResolvedValue(
+      ({ store }, clock, logger) => new EnrolmentView({ store, clock, logger, random: Math.random }),
+      [Root.controlPlane, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(FleetUseCases.enrolment)
+    .toResolvedValue(
+      ({ store, authorities }, view, audit, clock, logger, outbox) =>
+        new EnrolmentService({
+          store,
+          view,
+          authority: authorities.l2,
+          audit,
+          clock,
+          logger: logger.child({ subsystem: 'enrolment' }),
+          sha256,
+          randomBytes,
+          onEvent: ({ tokenId, machineId, address }) =>
+            outbox.event('warning', `token ${tokenId}, used before, was tried by machine ${machineId} at ${address}`, {
+              subject: 'enrolment',
+            }),
+        }),
+      [Root.controlPlane, FleetPorts.enrolmentView, FleetPorts.audit, Ports.clock, Ports.logger, Ports.outbox],
+    )
+    .inSingletonScope();
+  bind(FleetSubsystems.enrolment)
+    .toResolvedValue(
+      ({ store }, view, service, clock, logger) =>
+        new EnrolmentSubsystem({ store, view, service, clock, logger, random: Math.random }),
+      [Root.controlPlane, FleetPorts.enrolmentView, FleetUseCases.enrolment, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(FleetUseCases.tokens)
+    .toResolvedValue(({ store }, clock) => new TokenService({ store, clock, sha256, randomBytes }), [Root.controlPlane, Ports.clock])
+    .inSingletonScope();
+  bind(FleetUseCases.registrations)
+    .toResolvedValue(({ store }, clock) => new RegistrationService({ store, clock }), [Root.controlPlane, Ports.clock])
+    .inSingletonScope();
+  bindInstructions(bind);
+  bindServers(bind);
+});
+
+type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bind'];
+
+function bindInstructions(bind: Bind): void {
+  const common = [Root.controlPlane, Ports.clock, Ports.logger] as const;
+  bind(FleetPorts.presence)
+    .toResolvedValue(
+      ({ store, serverId }, clock, logger) => new PresenceBoard({ store, clock, logger, server: serverId }),
+      [...common],
+    )
+    .inSingletonScope();
+  bind(FleetPorts.cordons)
+    .toResolvedValue(({ store }, clock, logger) => new Cordons({ store, clock, logger }), [...common])
+    .inSingletonScope();
+  bind(FleetPorts.book)
+    .toResolvedValue(({ store }, clock, logger) => new InstructionBook({ store, clock, logger }), [...common])
+    .inSingletonScope();
+  bind(FleetPorts.bodies)
+    .toResolvedValue(({ store, sealer }) => new InstructionBodies({ store, sealer, sha256 }), [Root.controlPlane])
+    .inSingletonScope();
+  bind(FleetPorts.dispatcher)
+    .toResolvedValue(
+      ({ store }, clock, logger, book, bodies, cordons) => {
+        const heldBack = heldBackBy(cordons);
+        const dispatcher = new Dispatcher({ store, clock, logger, book, bodies, newId: randomUUID, heldBack });
+        cordons.onChange((nid) => dispatcher.look(nid));
+        return dispatcher;
+      },
+      [...common, FleetPorts.book, FleetPorts.bodies, FleetPorts.cordons],
+    )
+    .inSingletonScope();
+  bind(FleetPorts.sessions)
+    .toResolvedValue(
+      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher) =>
+        new NodeSessions({
+          store,
+          clock,
+          logger: logger.child({ subsystem: 'link' }),
+          presence,
+          fleet: fleetId,
+          server: serverId,
+          capabilities: new Set(CAPABILITIES),
+          window: WINDOW,
+          users: [dispatcher],
+          newId: randomUUID,
+        }),
+      [...common, FleetPorts.presence, FleetPorts.dispatcher],
+    )
+    .inSingletonScope();
+  bind(FleetUseCases.instructions)
+    .toResolvedValue(
+      ({ store }, clock, book, bodies, registrations, sessions, cordons) =>
+        new DispatchService({
+          store,
+          clock,
+          book,
+          bodies,
+          registrations,
+          newId: randomUUID,
+          isConnected: (nid) => sessions.get(nid) !== undefined,
+          heldBack: heldBackBy(cordons),
+        }),
+      [
+        Root.controlPlane,
+        Ports.clock,
+        FleetPorts.book,
+        FleetPorts.bodies,
+        FleetUseCases.registrations,
+        FleetPorts.sessions,
+        FleetPorts.cordons,
+      ],
+    )
+    .inSingletonScope();
+  bind(FleetUseCases.nodes)
+    .toResolvedValue(
+      ({ store }, clock, registrations, presence, sessions, cordons, book) =>
+        new FleetNodesService({ store, clock, registrations, presence, sessions, cordons, book }),
+      [
+        Root.controlPlane,
+        Ports.clock,
+        FleetUseCases.registrations,
+        FleetPorts.presence,
+        FleetPorts.sessions,
+        FleetPorts.cordons,
+        FleetPorts.book,
+      ],
+    )
+    .inSingletonScope();
+  bind(FleetSubsystems.fleet)
+    .toResolvedValue(
+      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations) =>
+        new FleetSubsystem({
+          parts: [presence, cordons, book, dispatcher, new FinishedSweep({ store, clock, logger, book }), sessions],
+          sessions,
+          revocations,
+        }),
+      [
+        ...common,
+        FleetPorts.presence,
+        FleetPorts.cordons,
+        FleetPorts.book,
+        FleetPorts.dispatcher,
+        FleetPorts.sessions,
+        FleetPorts.enrolmentView,
+      ],
+    )
+    .inSingletonScope();
+}
+
+function heldBackBy(cordons: Cordons): (nid: Nid) => string {
+  return (nid) => (cordons.has(nid) ? 'the node to be uncordoned' : '');
+}
+
+function bindServers(bind: Bind): void {
+  bind(FleetSubsystems.nodeProposals)
+    .toResolvedValue(
+      (log, view, clock, sessions) =>
+        new GuardedProposals({ log, view, clock, nodeIdOf: ({ identity }) => sessions.nodeNameOf(identity) }),
+      [Ports.log, Subsystems.logConsumer, Ports.clock, FleetPorts.sessions],
+    )
+    .inSingletonScope();
+  bind(FleetSubsystems.certificates)
+    .toResolvedValue(
+      ({ own, serverId, hosts }, clock, logger, container) =>
+        new ServerPairs({
+          own,
+          name: serverId,
+          hosts,
+          clock,
+          random: Math.random,
+          logger,
+          renewed: () => {
+            container.get(FleetServers.registration).reload();
+            container.get(FleetServers.nodes).reload();
+          },
+        }),
+      [Root.controlPlane, Ports.clock, Ports.logger, Root.container],
+    )
+    .inSingletonScope();
+  bind(FleetServers.registration)
+    .toResolvedValue(
+      ({ config }, pairs, enrolment, logger) =>
+        new GrpcEnrolmentServer({
+          listen: listenOf(config.serverL1Listen),
+          pair: () => ({ ...pairs.get('l1'), clientRoots: [] }),
+          enrolment,
+          logger: logger.child({ subsystem: 'registration' }),
+        }),
+      [Root.facts, FleetSubsystems.certificates, FleetUseCases.enrolment, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(FleetServers.nodes)
+    .toResolvedValue(
+      ({ config }, { authorities }, pairs, enrolment, view, sessions, dispatcher, log, proposals, clock, logger, outbox) => {
+        const handler = new LogServiceHandler({ log, proposals, reads: nodeReads, clock });
+        const nodeLogger = logger.child({ subsystem: 'nodes' });
+        return new GrpcNodeServer({
+          listen: listenOf(config.serverL2Listen),
+          pair: () => ({ ...pairs.get('l2'), clientRoots: [authorities.l2.root] }),
+          judgePeer: (socket) => judgePeer(socket, authorities.l2.root, view, clock),
+          streams: sessions,
+          calls: new NodeCallsService({
+            status: ({ identity }, text) => outbox.event('info', text, { subject: `node ${identity.nid}` }),
+            nodelog: ({ identity }, { severity, message }) =>
+              outbox.event(severity === 1 ? 'error' : severity === 2 ? 'warning' : 'info', message, { subject: `node ${identity.nid}` }),
+            uploaded: async ({ identity }, reply) => {
+              const session = sessions.get(identity.nid);
+              if (session !== undefined) dispatcher.received(session, reply);
+            },
+          }),
+          enrolment,
+          services: [
+            {
+              definition: logServiceDefinition,
+              implement: (nodeOf) => logServiceImplementation({ handler, peerOf: nodeOf, clock, logger: nodeLogger }),
+            },
+          ],
+          clock,
+          logger: nodeLogger,
+        });
+      },
+      [
+        Root.facts,
+        Root.controlPlane,
+        FleetSubsystems.certificates,
+        FleetUseCases.enrolment,
+        FleetPorts.enrolmentView,
+        FleetPorts.sessions,
+        FleetPorts.dispatcher,
+        Ports.log,
+        FleetSubsystems.nodeProposals,
+        Ports.clock,
+        Ports.logger,
+        Ports.outbox,
+      ],
+    )
+    .inSingletonScope();
+}
+
+/** Who has opened the connection, or why it may not call: by its certificate alone. */
+function judgePeer(socket: TLSSocket, root: string, view: EnrolmentView, clock: Clock): PeerNode | string {
+  const raw = socket.getPeerX509Certificate()?.raw;
+  if (raw === undefined) return 'no certificate was shown; a node shows the one that it got when it registered';
+  const presented = readPresented(raw, root);
+  const verdict = judgeCertificate(presented, 'node', view, clock.now());
+  if (verdict.verdict !== 'good') return verdict.problem;
+  if (verdict.identity.role !== 'node') return 'a certificate of a node is asked for here';
+  const address = `${socket.remoteAddress}:${socket.remotePort}`;
+  return { identity: verdict.identity, serial: presented.serial, notAfter: presented.notAfter, address };
+}
