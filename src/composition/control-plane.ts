@@ -34,7 +34,7 @@ export async function openControlPlane({ paths, config, identity }: Facts, clock
     const sealer = await openSealer(store, new SealerKeyFile(paths.sealingKey), options);
     const maker = new X509AuthorityMaker();
     const authorities = await new ControlPlaneIdentity({ store, sealer, maker, clock, randomBytes }).open(options);
-    await replaceFile(paths.registrationRoot, authorities.l1.root, { mode: 0o644 });
+    await replaceFile(paths.registrationRoot, authorities.l1.root, { mode: 0o644, ...options });
     const own = new OwnCertificates({ maker, authorities, clock, randomBytes });
     const fleetId = await fleetIdOf(store, randomUUID, options);
     const hosts = config.serverHosts.length > 0 ? config.serverHosts : hostsOf(identity.hostname);

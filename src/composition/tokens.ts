@@ -1,5 +1,7 @@
 import type { Container, ServiceIdentifier } from 'inversify';
 import type { PrometheusServer } from '../adapters/metrics/prometheus-server.js';
+import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server.js';
+import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
 import type { Agent } from '../app/agent/agent.js';
 import type { OptionalServerSubsystem } from '../app/agent/optional-server-subsystem.js';
 import type { HealthSubsystem } from '../app/dataplane/health-subsystem.js';
@@ -18,6 +20,26 @@ import type { DrivingServer } from '../ports/driving/server.js';
 import type { OwnedLog } from '../ports/log/ordered-log.js';
 import type { Logger } from '../ports/logger.js';
 import type { Outbox } from '../ports/outbox/outbox.js';
+import type { AuditSubsystem } from '../app/audit/audit-subsystem.js';
+import type { EnrolmentService } from '../app/certificate/enrolment-service.js';
+import type { EnrolmentSubsystem } from '../app/certificate/enrolment-subsystem.js';
+import type { EnrolmentView } from '../app/certificate/enrolment-view.js';
+import type { ServerPairs } from '../app/certificate/server-pairs.js';
+import type { Dispatcher } from '../app/dispatch/dispatcher.js';
+import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
+import type { InstructionBook } from '../app/dispatch/instruction-book.js';
+import type { Cordons } from '../app/fleet/cordons.js';
+import type { FleetSubsystem } from '../app/fleet/fleet-subsystem.js';
+import type { NodeEvents } from '../app/fleet/node-events.js';
+import type { NodeSessions } from '../app/link/node-sessions.js';
+import type { PresenceBoard } from '../app/link/presence-board.js';
+import type { BoundNodeNames } from '../app/log/bound-node-names.js';
+import type { GuardedProposals } from '../app/log/guarded-proposals.js';
+import type { AuditLog } from '../ports/audit/audit-log.js';
+import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
+import type { Registrations } from '../ports/driving/registrations.js';
+import type { Tokens } from '../ports/driving/tokens.js';
+import type { ControlPlane } from './control-plane.js';
 import type { Facts } from './facts.js';
 
 const token = <T>(name: string): ServiceIdentifier<T> => Symbol.for(name);
@@ -56,4 +78,40 @@ export const Root = {
   facts: token<Facts>('root.facts'),
   agent: token<Agent>('root.agent'),
   container: token<Container>('root.container'),
+  controlPlane: token<ControlPlane>('root.controlPlane'),
+};
+
+/** Of a control plane. */
+export const FleetPorts = {
+  audit: token<AuditLog>('fleet.audit'),
+  enrolmentView: token<EnrolmentView>('fleet.enrolmentView'),
+  presence: token<PresenceBoard>('fleet.presence'),
+  cordons: token<Cordons>('fleet.cordons'),
+  book: token<InstructionBook>('fleet.book'),
+  bodies: token<InstructionBodies>('fleet.bodies'),
+  dispatcher: token<Dispatcher>('fleet.dispatcher'),
+  sessions: token<NodeSessions>('fleet.sessions'),
+  names: token<BoundNodeNames>('fleet.names'),
+  events: token<NodeEvents>('fleet.events'),
+};
+
+export const FleetUseCases = {
+  enrolment: token<EnrolmentService>('fleet.useCase.enrolment'),
+  tokens: token<Tokens>('fleet.useCase.tokens'),
+  registrations: token<Registrations>('fleet.useCase.registrations'),
+  instructions: token<Instructions>('fleet.useCase.instructions'),
+  nodes: token<FleetNodes>('fleet.useCase.nodes'),
+};
+
+export const FleetSubsystems = {
+  audit: token<AuditSubsystem>('fleet.subsystem.audit'),
+  enrolment: token<EnrolmentSubsystem>('fleet.subsystem.enrolment'),
+  fleet: token<FleetSubsystem>('fleet.subsystem.fleet'),
+  nodeProposals: token<GuardedProposals>('fleet.subsystem.nodeProposals'),
+  certificates: token<ServerPairs>('fleet.subsystem.certificates'),
+};
+
+export const FleetServers = {
+  registration: token<GrpcEnrolmentServer>('fleet.server.registration'),
+  nodes: token<GrpcNodeServer>('fleet.server.nodes'),
 };

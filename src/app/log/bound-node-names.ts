@@ -1,3 +1,4 @@
+import { nodeKey } from '../../domain/certificate/records.js';
 import type { NodeName } from '../../domain/identity/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Nid } from '../../domain/link/model.js';
@@ -37,12 +38,14 @@ export class BoundNodeNames implements NodeNames {
     const [nameKey, nidKey] = [`log/name-of/${nid}`, `log/node-of/${name}`];
     const [own, holder] = await Promise.all([this.#store.get(nameKey, options), this.#store.get(nidKey, options)]);
     if (own !== undefined && own.value !== name) throw denied(`the node ${nid} is ${own.value}, not ${name}`);
-    if (holder !== undefined && holder.value !== nid) {
+    // A name outlives its node no longer than that one's registration.
+    const gone = holder !== undefined && holder.value !== nid && (await this.#isGone(holder.value as Nid, options));
+    if (holder !== undefined && holder.value !== nid && !gone) {
       throw denied(
         `DUPLICATE_NODE: ${name} is the node ${holder.value}; the data directory of ${nid} is a copy of its, or its former one`,
       );
     }
-    if (own !== undefined && holder !== undefined) return true;
+    if (own !== undefined && holder?.value === nid) return true;
     const conditions = [
       { key: nameKey, version: own?.version ?? 0n },
       { key: nidKey, version: holder?.version ?? 0n },
@@ -52,6 +55,10 @@ export class BoundNodeNames implements NodeNames {
       { key: nidKey, value: nid },
     ];
     return (await this.#store.commit(conditions, writes, options)) !== undefined;
+  }
+
+  async #isGone(nid: Nid, options: CallOptions): Promise<boolean> {
+    return (await this.#store.get(nodeKey(nid), options)) === undefined;
   }
 }
 

@@ -23,14 +23,16 @@ import { InstructionBook } from '../../app/dispatch/instruction-book.js';
 import { Cordons } from '../../app/fleet/cordons.js';
 import { FleetNodesService } from '../../app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../app/fleet/fleet-subsystem.js';
+import { NodeEvents } from '../../app/fleet/node-events.js';
 import { NodeCallsService } from '../../app/link/node-calls-service.js';
 import { NodeSessions } from '../../app/link/node-sessions.js';
 import { PresenceBoard } from '../../app/link/presence-board.js';
+import { BoundNodeNames } from '../../app/log/bound-node-names.js';
 import { GuardedProposals } from '../../app/log/guarded-proposals.js';
 import { judgeCertificate } from '../../domain/certificate/judge.js';
 import { WINDOW } from '../../domain/dispatch/model.js';
 import type { AddressPort } from '../../domain/kernel/network.js';
-import { type Capability, type Nid } from '../../domain/link/model.js';
+import type { Capability, Nid } from '../../domain/link/model.js';
 import { nodeReads } from '../../domain/log/visibility.js';
 import type { Clock } from '../../ports/clock.js';
 import type { PeerNode } from '../../ports/driving/node-streams.js';
@@ -52,6 +54,9 @@ export const fleetModule = new ContainerModule(({ bind }) => {
   bind(FleetSubsystems.audit)
     .toResolvedValue((audit) => new AuditSubsystem(audit), [FleetPorts.audit])
     .inSingletonScope();
+  bind(FleetPorts.events)
+    .toResolvedValue((outbox, clock) => new NodeEvents(outbox, clock), [Ports.outbox, Ports.clock])
+    .inSingletonScope();
   bind(FleetPorts.enrolmentView)
     .toResolvedValue(
       ({ store }, clock, logger) => new EnrolmentView({ store, clock, logger, random: Math.random }),
@@ -60,7 +65,7 @@ export const fleetModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(FleetUseCases.enrolment)
     .toResolvedValue(
-      ({ store, authorities }, view, audit, clock, logger, outbox) =>
+      ({ store, authorities }, view, audit, clock, logger, events) =>
         new EnrolmentService({
           store,
           view,
@@ -71,11 +76,9 @@ export const fleetModule = new ContainerModule(({ bind }) => {
           sha256,
           randomBytes,
           onEvent: ({ tokenId, machineId, address }) =>
-            outbox.event('warning', `token ${tokenId}, used before, was tried by machine ${machineId} at ${address}`, {
-              subject: 'enrolment',
-            }),
+            events.tell('warning', 'enrolment', `token ${tokenId}, used before, was tried by machine ${machineId} at ${address}`),
         }),
-      [Root.controlPlane, FleetPorts.enrolmentView, FleetPorts.audit, Ports.clock, Ports.logger, Ports.outbox],
+      [Root.controlPlane, FleetPorts.enrolmentView, FleetPorts.audit, Ports.clock, Ports.logger, FleetPorts.events],
     )
     .inSingletonScope();
   bind(FleetSubsystems.enrolment)
@@ -118,16 +121,14 @@ function bindInstructions(bind: Bind): void {
     .toResolvedValue(
       ({ store }, clock, logger, book, bodies, cordons) => {
         const heldBack = heldBackBy(cordons);
-        const dispatcher = new Dispatcher({ store, clock, logger, book, bodies, newId: randomUUID, heldBack });
-        cordons.onChange((nid) => dispatcher.look(nid));
-        return dispatcher;
+        return new Dispatcher({ store, clock, logger, book, bodies, newId: randomUUID, heldBack });
       },
       [...common, FleetPorts.book, FleetPorts.bodies, FleetPorts.cordons],
     )
     .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher) =>
+      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, book, cordons) =>
         new NodeSessions({
           store,
           clock,
@@ -139,8 +140,9 @@ function bindInstructions(bind: Bind): void {
           window: WINDOW,
           users: [dispatcher],
           newId: randomUUID,
+          isReady: () => book.hasLoaded && cordons.hasLoaded,
         }),
-      [...common, FleetPorts.presence, FleetPorts.dispatcher],
+      [...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.book, FleetPorts.cordons],
     )
     .inSingletonScope();
   bind(FleetUseCases.instructions)
@@ -186,8 +188,12 @@ function bindInstructions(bind: Bind): void {
     .toResolvedValue(
       ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations) =>
         new FleetSubsystem({
-          parts: [presence, cordons, book, dispatcher, new FinishedSweep({ store, clock, logger, book }), sessions],
+          presence,
+          cordons,
+          book,
+          dispatcher,
           sessions,
+          sweep: new FinishedSweep({ store, clock, logger, book }),
           revocations,
         }),
       [
@@ -208,11 +214,13 @@ function heldBackBy(cordons: Cordons): (nid: Nid) => string {
 }
 
 function bindServers(bind: Bind): void {
+  bind(FleetPorts.names)
+    .toResolvedValue(({ store }) => new BoundNodeNames(store), [Root.controlPlane])
+    .inSingletonScope();
   bind(FleetSubsystems.nodeProposals)
     .toResolvedValue(
-      (log, view, clock, sessions) =>
-        new GuardedProposals({ log, view, clock, nodeIdOf: ({ identity }) => sessions.nodeNameOf(identity) }),
-      [Ports.log, Subsystems.logConsumer, Ports.clock, FleetPorts.sessions],
+      (log, view, clock, names) => new GuardedProposals({ log, view, clock, nodeIdOf: (node) => names.nameOf(node) }),
+      [Ports.log, Subsystems.logConsumer, Ports.clock, FleetPorts.names],
     )
     .inSingletonScope();
   bind(FleetSubsystems.certificates)
@@ -247,7 +255,7 @@ function bindServers(bind: Bind): void {
     .inSingletonScope();
   bind(FleetServers.nodes)
     .toResolvedValue(
-      ({ config }, { authorities }, pairs, enrolment, view, sessions, dispatcher, log, proposals, clock, logger, outbox) => {
+      ({ config }, { authorities }, pairs, enrolment, view, sessions, dispatcher, log, proposals, names, clock, logger, events) => {
         const handler = new LogServiceHandler({ log, proposals, reads: nodeReads, clock });
         const nodeLogger = logger.child({ subsystem: 'nodes' });
         return new GrpcNodeServer({
@@ -256,9 +264,8 @@ function bindServers(bind: Bind): void {
           judgePeer: (socket) => judgePeer(socket, authorities.l2.root, view, clock),
           streams: sessions,
           calls: new NodeCallsService({
-            status: ({ identity }, text) => outbox.event('info', text, { subject: `node ${identity.nid}` }),
-            nodelog: ({ identity }, { severity, message }) =>
-              outbox.event(severity === 1 ? 'error' : severity === 2 ? 'warning' : 'info', message, { subject: `node ${identity.nid}` }),
+            status: ({ identity }, text) => events.status(identity.nid, text),
+            nodelog: ({ identity }, entry) => events.nodelog(identity.nid, entry),
             uploaded: async ({ identity }, reply) => {
               const session = sessions.get(identity.nid);
               if (session !== undefined) dispatcher.received(session, reply);
@@ -268,7 +275,7 @@ function bindServers(bind: Bind): void {
           services: [
             {
               definition: logServiceDefinition,
-              implement: (nodeOf) => logServiceImplementation({ handler, peerOf: nodeOf, clock, logger: nodeLogger }),
+              implement: (nodeOf) => logServiceImplementation({ handler, peerOf: nodeOf, names, clock, logger: nodeLogger }),
             },
           ],
           clock,
@@ -285,9 +292,10 @@ function bindServers(bind: Bind): void {
         FleetPorts.dispatcher,
         Ports.log,
         FleetSubsystems.nodeProposals,
+        FleetPorts.names,
         Ports.clock,
         Ports.logger,
-        Ports.outbox,
+        FleetPorts.events,
       ],
     )
     .inSingletonScope();
