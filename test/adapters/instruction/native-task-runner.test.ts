@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { runnerPath } from '../../../src/adapters/instruction/runner-process.js';
 import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
@@ -169,6 +169,20 @@ describe('what is killed', () => {
     expect(end).toMatchObject({ exitCode: 0, timedOut: false });
     expect(Buffer.from(end.stdout.bytes).toString()).toBe('early\nlate\n');
     expect(programsOf(runs, taskId('a'))).toEqual([]);
+  });
+
+  test('what somebody else goes on writing into its stream does not keep it', async () => {
+    const { open, runs } = await taskRig();
+    const end = open().run(task('a', ['/bin/sleep', '1001']), options);
+    await expect.poll(() => programsOf(runs, taskId('a')).length).toBe(1);
+    const [program] = programsOf(runs, taskId('a'));
+    const stranger = spawn('/bin/sh', ['-c', `exec yes > /proc/${program?.pid}/fd/1`], { stdio: 'ignore' });
+    onTestFinished(() => void stranger.kill('SIGKILL'));
+    await expect.poll(async () => (await stat(join(runs, taskId('a'), 'stdout'))).size).toBeGreaterThan(100_000);
+    await open().cancel(taskId('a'), options);
+    const { cancelled, stdout } = await end;
+    expect(cancelled).toBe(true);
+    expect(stdout.bytes.length).toBeGreaterThan(100_000);
   });
 
   test('a program that catches what it can', async () => {
