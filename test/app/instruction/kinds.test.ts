@@ -268,12 +268,15 @@ describe('RUN_WEB_REQUEST', () => {
     expect(world.web.taken()).toEqual([]);
   });
 
-  test.each([{ url: 'x', headers: { 'a b': 'c' } }, { url: 'x', headers: { a: 'c\r\nd' } }, { url: '' }, { method: 'GET' }])(
-    '%j is refused',
-    async (payload) => {
-      expect((await answered('RUN_WEB_REQUEST', payload)).content).toMatch(/^INVALID: RUN_WEB_REQUEST: /);
-    },
-  );
+  test.each([
+    { url: 'x', headers: { 'a b': 'c' } },
+    { url: 'x', headers: { a: 'c\r\nd' } },
+    { url: '' },
+    { method: 'GET' },
+    { url: 'x', method: 'GET / HTTP/1.1' },
+  ])('%j is refused', async (payload) => {
+    expect((await answered('RUN_WEB_REQUEST', payload)).content).toMatch(/^INVALID: RUN_WEB_REQUEST: /);
+  });
 
   test('A15: a page of 9 MiB is cut so that the reply can be sent', async () => {
     const { session } = await answered('RUN_WEB_REQUEST', { url: 'https://a.test/' }, (world) =>
