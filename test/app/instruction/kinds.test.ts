@@ -261,10 +261,10 @@ describe('RUN_WEB_REQUEST', () => {
   });
 
   test('what the guard refuses is an ERROR, and nobody was asked', async () => {
-    const { world, type, content } = await answered('RUN_WEB_REQUEST', { url: 'http://localhost/' }, (world) =>
-      world.web.forbid('http://localhost/'),
+    const { world, type, content } = await answered('RUN_WEB_REQUEST', { url: 'https://inner.test/' }, (world) =>
+      world.web.forbid('https://inner.test/'),
     );
-    expect([type, content]).toEqual(['ERROR', 'outbound.refused: http://localhost/ is refused']);
+    expect([type, content]).toEqual(['ERROR', 'outbound.refused: https://inner.test/ is refused']);
     expect(world.web.taken()).toEqual([]);
   });
 

@@ -149,14 +149,21 @@ describe('A5, A7: what was started', () => {
 
 test('results come first in the order in which they were finished, tombstones are not offered', async () => {
   const world = new InstructionWorld();
-  for (const tag of ['t1', 't2', 't3']) {
-    const row = finishedRow(sampleRow(tag), 'done', world.clock.now());
+  const ends = { t1: 300, t2: 200, t3: 100 };
+  for (const [tag, ago] of Object.entries(ends)) {
+    const row = finishedRow(sampleRow(tag), 'done', world.clock.now() - 1_000 - ago);
     world.disk.rows.set(`fleet-a\n${tag}`, { row, ...(tag === 't2' ? {} : { reply: { type: 'NO_CONTENT', jsonB64: 'e30=' } }) });
   }
+  leftStarted(world, 't0', {});
+  world.disk.rows.set('fleet-a\nlast', {
+    row: finishedRow(sampleRow('last'), 'done', world.clock.now() - 1_200),
+    reply: { type: 'NO_CONTENT', jsonB64: 'e30=' },
+  });
   const process = await world.start();
   const session = process.connect(acknowledging(process));
   await process.settle();
-  expect(session.dump()).toBe('t1 NO_CONTENT {}\nt3 NO_CONTENT {}');
+  // t1 ended first, then the one that was received last; what this start has ended comes after them.
+  expect(session.sent.map(({ tag }) => tag)).toEqual(['t1', 'last', 't3', 't0']);
 });
 
 test('B3: the highest epoch that is known stays, whatever the journal says later', async () => {
