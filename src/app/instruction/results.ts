@@ -166,7 +166,7 @@ export class Results {
     const { journal, clock } = this.#parts;
     for (const kept of this.#kept.values()) {
       if (kept.unwritten === undefined) continue;
-      await journal.commit(kept.unwritten.changes, { signal });
+      await journal.commit([...kept.unwritten.changes, { change: 'row', row: kept.row }], { signal });
       kept.unwritten = undefined;
     }
     const held = [...this.#kept].map(([id, { row, bytes }]) => ({
