@@ -186,9 +186,10 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
     let failures = 0;
     let last: { readonly index: number; readonly what: 'stream' | 'connection' } | undefined;
     while (!signal.aborted) {
-      const { lost, index } = await this.#connect(last, signal);
+      const { lost, index, answered } = await this.#connect(last, signal);
       if (signal.aborted) return;
-      last = index === undefined ? undefined : { index, what: lost.what === 'connection' ? 'connection' : 'stream' };
+      // A server that lets streams begin and serves none is left for the next one.
+      last = index === undefined ? undefined : { index, what: answered && lost.what !== 'connection' ? 'stream' : 'connection' };
       const plan = planReconnect(lost, failures, random());
       failures = plan.failures;
       this.#nextAttemptAt = clock.now() + plan.waitMs;
@@ -203,15 +204,17 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
   async #connect(
     last: { readonly index: number; readonly what: 'stream' | 'connection' } | undefined,
     signal: AbortSignal,
-  ): Promise<{ readonly lost: LostLink; readonly index: number | undefined }> {
+  ): Promise<{ readonly lost: LostLink; readonly index: number | undefined; readonly answered: boolean }> {
     const { addresses, random } = this.#parts;
     for (const index of addressOrder(addresses.length, last, random())) {
       if (signal.aborted) break;
       const conversation = await this.#tryOpen(index, { signal });
-      if (conversation !== undefined) return { lost: await this.#stay(conversation), index };
+      if (conversation === undefined) continue;
+      const lost = await this.#stay(conversation);
+      return { lost, index, answered: conversation.openedAt !== undefined };
     }
     const lost: LostLink = { what: 'connection', upMs: 0, spreadMs: this.#spreadMs, retryMs: undefined };
-    return { lost, index: undefined };
+    return { lost, index: undefined, answered: false };
   }
 
   /** Until no stream is left, however often the link moves to another meanwhile. */

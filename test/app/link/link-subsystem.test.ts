@@ -339,6 +339,20 @@ describe('I3: coming back', () => {
     expect(link.attempts.slice(4)).toEqual(['b:1']);
   });
 
+  test('several addresses: a server that serves no stream is left for the next one', async () => {
+    const [a, b] = [
+      { host: 'a', port: 1 },
+      { host: 'b', port: 1 },
+    ];
+    const { link, clock, subsystem, user } = linkRig({ addresses: [a, b], random: () => 0.1 });
+    const error = new AgentError('link.unreachable', { problem: 'no quorum' });
+    link.serve(a, { facts: facts(), answersAfterMs: undefined, ends: { what: 'stream', error, retryMs: undefined } });
+    link.serve(b, { facts: facts() });
+    await subsystem.start();
+    await clock.advance(1_000);
+    expect([link.attempts, user.told]).toEqual([['a:1', 'b:1'], ['opened 1']]);
+  });
+
   test('200 agents of a restarted server come back over the spread that it has said', async () => {
     const spreadMs = 20_000;
     let seed = 1;
