@@ -51,7 +51,7 @@ export class NodeStreamCall implements NodeStream {
     this.node = parts.peer.node;
     this.agent = agentFacts(readerOf(parts.call.metadata));
     const onFull = () => this.end({ status: 'slow', message: `SLOW: more than ${MOST_WAITING_BYTES} bytes wait to be read` });
-    this.#queue = new WriteQueue((bytes, done) => void parts.call.write(bytes, () => done()), MOST_WAITING_BYTES, onFull);
+    this.#queue = new WriteQueue((bytes, done) => void parts.call.write(bytes, done), MOST_WAITING_BYTES, onFull);
   }
 
   /** Once. Nothing is sent before the headers with the epoch, and nothing is read before them. */
