@@ -131,6 +131,38 @@ describe('a stream at the server', () => {
   });
 });
 
+test('I3: what was said just before a stop arrives, and silent peers do not hold it up', async () => {
+  const { node, streams } = await serving();
+  const calls = Array.from({ length: 20 }, () => client(node.port).call(`${L2}/NodeAgentStream`).read());
+  await Promise.all(calls.map(({ headers }) => headers));
+  const startedAt = clock.monotonic();
+  for (const { stream } of streams.seen) stream.end({ status: 'stopping', message: 'restart', retryMs: 2_500 });
+  await node.stop();
+  expect(clock.monotonic() - startedAt).toBeLessThan(2_500);
+  const ends = await Promise.all(calls.map(({ status }) => status));
+  expect(ends.map(({ code, trailers }) => [code, trailers['holdfast-retry-ms']])).toEqual(calls.map(() => [14, '2500']));
+});
+
+test('a stranger is shown out; a node whose certificate was retired keeps its stream (F5)', async () => {
+  const { node, streams, enrolment } = await serving();
+  const stranger = new RawClient(node.port, { ca });
+  closers.push(() => stranger.close());
+  const closed = new Promise((resolve) => stranger.session.once('close', resolve));
+  expect((await stranger.unary(`${L2}/ManualSync`, encode())).status.code).toBe(16);
+  const raw = client(node.port);
+  const call = raw.call(`${L2}/NodeAgentStream`).read();
+  await call.headers;
+  enrolment.revoked = new AgentError('certificate.revoked', { problem: 'retired' });
+  expect((await raw.unary(`${L2}/ManualSync`, encode())).status).toMatchObject({
+    code: 16,
+    message: expect.stringContaining('retired'),
+  });
+  await closed;
+  await clock.sleep(1_200, { signal: AbortSignal.timeout(5_000) });
+  void streams.newest.stream.send(message('still here'));
+  expect(tagOf(await call.next())).toBe('still here');
+});
+
 describe('the server', () => {
   test('further services know the node that calls', async () => {
     const definition = HealthService;

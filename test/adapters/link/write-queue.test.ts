@@ -3,9 +3,9 @@ import { WriteQueue } from '../../../src/adapters/link/write-queue.js';
 
 function queue(limit = 10) {
   const written: string[] = [];
-  const done: (() => void)[] = [];
+  const done: ((error?: Error) => void)[] = [];
   let full = 0;
-  const write = (bytes: Buffer, finish: () => void) => {
+  const write = (bytes: Buffer, finish: (error?: Error) => void) => {
     written.push(bytes.toString());
     done.push(finish);
   };
@@ -15,8 +15,8 @@ function queue(limit = 10) {
   const settled: string[] = [];
   const send = (text: string) => void subject.send(Buffer.from(text)).then((taken) => settled.push(`${text} ${taken}`));
   /** The transport takes what it was given. */
-  const take = async () => {
-    done.shift()?.();
+  const take = async (error?: Error) => {
+    done.shift()?.(error);
     await Promise.resolve();
   };
   return { subject, written, settled, send, take, full: () => full };
@@ -33,6 +33,14 @@ describe('a write queue', () => {
     await take();
     send('d');
     expect(written).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  test('what a transport fails to take was not taken', async () => {
+    const { written, settled, send, take } = queue();
+    send('a');
+    send('b');
+    await take(new Error('broken'));
+    expect([written, settled]).toEqual([['a', 'b'], ['a false']]);
   });
 
   test('I1: is full by what waits behind the one that is written', () => {
