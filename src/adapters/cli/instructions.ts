@@ -28,6 +28,7 @@ export async function send(context: CliContext, node: string, type: string, opti
     const { instruction } = await client.send(request, context);
     const sent = required(instruction);
     if (!options.wait) return printStatus(context, sent, options);
+    if (context.console.interactive) context.console.err(`sent to ${sent.node} as ${sent.tag}; waiting for its result\n`);
     return printResult(context, await waitFor(context, client, sent.node, sent.tag), options);
   });
 }

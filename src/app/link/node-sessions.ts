@@ -10,6 +10,7 @@ import {
   recentChanges,
   type StreamChanges,
 } from '../../domain/link/fence.js';
+import { heartbeatAnswer, readHeartbeat } from '../../domain/link/heartbeat.js';
 import { type Capabilities, HEARTBEAT_TYPE, type LinkMessage, type Nid, type ServerFacts } from '../../domain/link/model.js';
 import { decodeStream, type StreamRecord, streamPrefix } from '../../domain/link/stream-record.js';
 import type { Clock } from '../../ports/clock.js';
@@ -17,7 +18,6 @@ import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode, StreamEnd } 
 import type { Logger } from '../../ports/logger.js';
 import type { ControlStore, StoreChange } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
-import { beatAnswer, readBeat } from './beats.js';
 import type { NodeSession, NodeUser } from './node-session.js';
 import { OpenSession } from './open-session.js';
 import type { PresenceBoard } from './presence-board.js';
@@ -26,6 +26,8 @@ import { StreamEpochs } from './stream-epochs.js';
 /** Agents come back at 100 a second after a restart, and never all within less than this (engine.md I3). */
 const LEAST_SPREAD_MS = 10_000;
 const COME_BACK_PER_SECOND = 100;
+/** An agent that is answered at all is one that is known. */
+const HEALTHY = { isHealthy: true, message: '' };
 /** An agent gives a move to another connection so long. */
 const DRAIN_MS = 20_000;
 /** Another machine that was turned away tries again by then. */
@@ -247,7 +249,7 @@ export class NodeSessions implements NodeStreams {
 
   #received(session: OpenSession, message: LinkMessage): void {
     if (session.signal.aborted) {
-      if (message.type === HEARTBEAT_TYPE) void session.answer(beatAnswer(message.tag));
+      if (message.type === HEARTBEAT_TYPE) void session.answer(heartbeatAnswer(HEALTHY, message.tag));
     } else if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
     else if (!this.#parts.users.some((user) => user.received(session, message))) {
       this.#counters = { ...this.#counters, unclaimed: this.#counters.unclaimed + 1 };
@@ -256,10 +258,10 @@ export class NodeSessions implements NodeStreams {
 
   /** Answered before anything is looked at: an older agent gives up after 10 s, whatever the store does (engine.md C6). */
   #beat(session: OpenSession, { tag, jsonB64 }: LinkMessage): void {
-    void session.send(beatAnswer(tag));
+    void session.send(heartbeatAnswer(HEALTHY, tag));
     session.sign();
     const { nid } = session.identity;
-    if (this.#parts.presence.beat(nid, readBeat(jsonB64)))
+    if (this.#parts.presence.beat(nid, readHeartbeat(jsonB64)))
       this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
     this.#recover(session);
   }

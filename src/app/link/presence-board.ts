@@ -1,4 +1,5 @@
 import type { AuditHead } from '../../domain/audit/model.js';
+import type { Heartbeat } from '../../domain/link/heartbeat.js';
 import type { Nid } from '../../domain/link/model.js';
 import {
   decodePresence,
@@ -16,7 +17,6 @@ import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
 import { type ControlStore, MAX_OPERATIONS, type StoreChange, type Write } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
-import type { Beat } from './beats.js';
 import type { NodeSession } from './node-session.js';
 
 /** How often a server says that it lives, and writes what its nodes have said. */
@@ -89,7 +89,7 @@ export class PresenceBoard {
   }
 
   /** Whether the beat's audit log has lost its end. */
-  beat(nid: Nid, beat: Beat | undefined): boolean {
+  beat(nid: Nid, beat: Heartbeat | undefined): boolean {
     const local = this.#mine.get(nid);
     if (local === undefined) return false;
     const { clock } = this.#parts;
