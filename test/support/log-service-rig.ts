@@ -55,7 +55,10 @@ export async function logServiceRig({
       error === null ? resolve(bound) : reject(error),
     );
   });
-  const stop = () => server.forceShutdown();
+  const stop = () => {
+    server.forceShutdown();
+    handler.stop();
+  };
   return { handler, logger, port, stop };
 }
 

@@ -149,13 +149,17 @@ describe('snapshots', () => {
     expect((await remote.snapshot('', options)).cursor.revision).toBe(1n);
     await propose(log, service(2));
     const waiting = [remote.snapshot('', options), remote.snapshot('', options)];
-    await until(() => clock.sleepers > 0);
+    // One that waits for its turn, one that forgets what nobody asks for.
+    await until(() => clock.sleepers === 2);
     await propose(log, service(3));
     expect(rig.handler.counts().snapshotsBuilt).toBe(1);
     await clock.advance(1_000);
     for (const each of await Promise.all(waiting)) expect(each.cursor.revision).toBe(3n);
     expect((await remote.snapshot('', options)).cursor.revision).toBe(3n);
     expect(rig.handler.counts().snapshotsBuilt).toBe(2);
+    await clock.advance(60_000);
+    expect((await remote.snapshot('', options)).cursor.revision).toBe(3n);
+    expect(rig.handler.counts().snapshotsBuilt).toBe(3);
   });
 });
 
