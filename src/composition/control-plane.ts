@@ -27,7 +27,11 @@ export interface ControlPlane {
 }
 
 /** The store is closed again when anything of it fails. */
-export async function openControlPlane({ paths, config, identity }: Facts, clock: Clock, options: CallOptions): Promise<ControlPlane> {
+export async function openControlPlane(
+  { paths, config, identity }: Facts,
+  clock: Clock,
+  options: CallOptions,
+): Promise<ControlPlane> {
   const store = new SqliteControlStore({ file: paths.controlDb, clock });
   try {
     await store.open(options);

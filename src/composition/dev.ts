@@ -71,4 +71,3 @@ function announce(container: Container, { console }: CliContext, applied: readon
   ];
   console.err(`${lines.join('\n')}\n`);
 }
-

@@ -11,11 +11,11 @@ import { SystemClock } from '../adapters/clock/system-clock.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
 import { replaceFile } from '../adapters/files/durable-file.js';
 import { registerNode } from '../app/certificate/register-node.js';
-import { formatInstant } from '../domain/kernel/instant.js';
-import { AgentError } from '../domain/kernel/errors.js';
-import { hostPort, type HostPort, type PortNumber } from '../domain/kernel/network.js';
-import { absolutePath } from '../domain/kernel/paths.js';
 import { encodeEnrolment } from '../domain/certificate/enrolment.js';
+import { AgentError } from '../domain/kernel/errors.js';
+import { formatInstant } from '../domain/kernel/instant.js';
+import { type HostPort, hostPort, type PortNumber } from '../domain/kernel/network.js';
+import { absolutePath } from '../domain/kernel/paths.js';
 import { checkDataDir, holdDataDir, makeDataDir } from './data-dir.js';
 import { flatPair, pathsOf } from './paths.js';
 

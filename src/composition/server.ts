@@ -1,7 +1,7 @@
 import type { Container } from 'inversify';
-import { SystemClock } from '../adapters/clock/system-clock.js';
 import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/context.js';
 import type { DaemonOptions } from '../adapters/cli/program.js';
+import { SystemClock } from '../adapters/clock/system-clock.js';
 import { openControlPlane } from './control-plane.js';
 import { aborted, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
 import { buildServerContainer } from './server-container.js';

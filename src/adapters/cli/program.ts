@@ -146,12 +146,18 @@ const SYSTEM_DATA_DIR = '/var/lib/holdfast';
 
 function addFleetDaemons(program: Command, { context, local, done }: Wiring): void {
   const agent = daemon(
-    program.command('agent').description('run the agent of this machine: it holds a link to its control plane and carries traffic'),
+    program
+      .command('agent')
+      .description('run the agent of this machine: it holds a link to its control plane and carries traffic'),
     'agent',
     SYSTEM_DATA_DIR,
   );
   agent.action(async () => done(await local.agent(context, daemonOptions(agent))));
-  const server = daemon(program.command('server').description('run a control plane for many machines'), 'server', SYSTEM_DATA_DIR);
+  const server = daemon(
+    program.command('server').description('run a control plane for many machines'),
+    'server',
+    SYSTEM_DATA_DIR,
+  );
   server.action(async () => done(await local.server(context, daemonOptions(server))));
   program
     .command('register')
@@ -177,7 +183,8 @@ function daemon(command: Command, which: Daemon, dataDir: string): Command {
   for (const setting of settingNames) {
     const { value, help, of } = settings[setting];
     // As text only: what the parser fills in would look like a flag that was given, over file and variables.
-    if (of.includes(which)) command.option(`${flagOf(setting)} <${value}>`, `${help} (default: ${renderSetting(setting, fallback)})`);
+    if (of.includes(which))
+      command.option(`${flagOf(setting)} <${value}>`, `${help} (default: ${renderSetting(setting, fallback)})`);
   }
   return command;
 }

@@ -23,7 +23,11 @@ const HARDWARE = [
 
 /** @param root prefix of all paths: several agents on one machine are several machines */
 export async function readMachine(root: AbsolutePath): Promise<MachineFacts> {
-  const read = (path: string) => readFile(under(root, path as AbsolutePath), 'latin1').then((text) => text.trim(), () => '');
+  const read = (path: string) =>
+    readFile(under(root, path as AbsolutePath), 'latin1').then(
+      (text) => text.trim(),
+      () => '',
+    );
   const [boot, ...hardware] = await Promise.all([read('/proc/sys/kernel/random/boot_id'), ...HARDWARE.map(read)]);
   // A root of tests has no /proc of its own: the kernel is the same.
   const kernel = boot || (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim();

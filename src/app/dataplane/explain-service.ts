@@ -14,7 +14,7 @@ import type { StateView } from '../../ports/log/state-view.js';
 
 export interface ExplainServiceParts {
   readonly nodeId: NodeName;
-  readonly log: OrderedLog;
+  readonly log: Pick<OrderedLog, 'head'>;
   readonly view: StateView;
   readonly listeners: ListenerStatus;
   readonly dataPlane: Pick<DataPlane, 'statsOf'>;

@@ -9,7 +9,8 @@ export async function fleetIdOf(store: ControlStore, newId: () => string, option
   const found = await store.get(FLEET_KEY, options);
   if (found !== undefined) return found.value;
   const made = newId();
-  if ((await store.commit([{ key: FLEET_KEY, version: 0n }], [{ key: FLEET_KEY, value: made }], options)) !== undefined) return made;
+  if ((await store.commit([{ key: FLEET_KEY, version: 0n }], [{ key: FLEET_KEY, value: made }], options)) !== undefined)
+    return made;
   // Another replica has begun at the same time.
   const other = await store.get(FLEET_KEY, options);
   if (other === undefined) throw new AgentError('store.unavailable', { problem: `${FLEET_KEY} comes and goes` });

@@ -31,7 +31,10 @@ export class FleetSubsystem implements Subsystem {
 
   async start(): Promise<void> {
     const { presence, cordons, book, dispatcher, sessions, sweep, revocations } = this.#parts;
-    const endings = [cordons.onChange((nid) => dispatcher.look(nid)), revocations.onRevoked((revocation) => this.#end(revocation))];
+    const endings = [
+      cordons.onChange((nid) => dispatcher.look(nid)),
+      revocations.onRevoked((revocation) => this.#end(revocation)),
+    ];
     this.#unsubscribe = () => {
       for (const end of endings) end();
     };

@@ -1,5 +1,5 @@
-import type { Nid } from '../../domain/link/model.js';
 import type { NodelogEntry } from '../../domain/link/calls.js';
+import type { Nid } from '../../domain/link/model.js';
 import type { Severity } from '../../domain/outbox/model.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Outbox } from '../../ports/outbox/outbox.js';

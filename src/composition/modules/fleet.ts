@@ -47,7 +47,8 @@ const listenOf = ({ address, port }: AddressPort) => ({ host: address, port });
 export const fleetModule = new ContainerModule(({ bind }) => {
   bind(FleetPorts.audit)
     .toResolvedValue(
-      ({ paths }, clock, logger) => new FileAuditLog({ file: paths.auditLog, clock, logger: logger.child({ subsystem: 'audit' }) }),
+      ({ paths }, clock, logger) =>
+        new FileAuditLog({ file: paths.auditLog, clock, logger: logger.child({ subsystem: 'audit' }) }),
       [Root.facts, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
@@ -89,7 +90,10 @@ export const fleetModule = new ContainerModule(({ bind }) => {
     )
     .inSingletonScope();
   bind(FleetUseCases.tokens)
-    .toResolvedValue(({ store }, clock) => new TokenService({ store, clock, sha256, randomBytes }), [Root.controlPlane, Ports.clock])
+    .toResolvedValue(
+      ({ store }, clock) => new TokenService({ store, clock, sha256, randomBytes }),
+      [Root.controlPlane, Ports.clock],
+    )
     .inSingletonScope();
   bind(FleetUseCases.registrations)
     .toResolvedValue(({ store }, clock) => new RegistrationService({ store, clock }), [Root.controlPlane, Ports.clock])
@@ -255,7 +259,21 @@ function bindServers(bind: Bind): void {
     .inSingletonScope();
   bind(FleetServers.nodes)
     .toResolvedValue(
-      ({ config }, { authorities }, pairs, enrolment, view, sessions, dispatcher, log, proposals, names, clock, logger, events) => {
+      (
+        { config },
+        { authorities },
+        pairs,
+        enrolment,
+        view,
+        sessions,
+        dispatcher,
+        log,
+        proposals,
+        names,
+        clock,
+        logger,
+        events,
+      ) => {
         const handler = new LogServiceHandler({ log, proposals, reads: nodeReads, clock });
         const nodeLogger = logger.child({ subsystem: 'nodes' });
         return new GrpcNodeServer({

@@ -4,8 +4,8 @@ import { SystemClock } from '../../adapters/clock/system-clock.js';
 import { MemoryOutbox } from '../../adapters/outbox/memory-outbox.js';
 import { Agent } from '../../app/agent/agent.js';
 import { ExplainService } from '../../app/dataplane/explain-service.js';
-import { NodeOperations } from '../../app/node/node-operations.js';
 import { noListeners, noTraffic } from '../../app/node/no-traffic.js';
+import { NodeOperations } from '../../app/node/node-operations.js';
 import { ControlPlaneSubsystem } from '../../app/resource/control-plane-subsystem.js';
 import { ResourceService } from '../../app/resource/resource-service.js';
 import { vipRange } from '../../domain/dataplane/vip.js';
@@ -61,7 +61,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
           startedAt,
           metricsListen: () => '',
         }),
-      [Root.facts, Root.controlPlane, Root.agent, Subsystems.logConsumer, Ports.clock, Ports.log, FleetPorts.audit],
+      [Root.facts, Root.controlPlane, Root.agent, Subsystems.logConsumer, Ports.clock, Ports.ownedLog, FleetPorts.audit],
     )
     .inSingletonScope();
   bind(Servers.admin)
