@@ -103,7 +103,7 @@ function buildProgram(context: CliContext, version: string, local: LocalVerbs, d
     .configureHelp({ optionDescription, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput({ writeOut: console.out, writeErr: console.err });
-  const adders = [addDev, addManifestVerbs, addReadingVerbs, addExplain, addDelete, addOperations, addRestore];
+  const adders = [addDev, addFleetDaemons, addManifestVerbs, addReadingVerbs, addExplain, addDelete, addOperations, addRestore];
   for (const add of [...adders, addInstructionVerbs, addNodeVerbs, addTokenVerbs]) add(program, { context, local, done });
   program
     .command('version')
