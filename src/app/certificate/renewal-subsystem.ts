@@ -43,7 +43,6 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   readonly #config: RenewalConfig;
   readonly #loop: ReconcileLoop;
   #current: StoredPair | undefined;
-  #isKnown = false;
   #renewals: readonly number[] = [];
   /** Serial of a kept pair that was refused: another one is asked for. */
   #refused: string | undefined;
@@ -81,7 +80,7 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   }
 
   problems(): readonly StatusProblem[] {
-    const own = this.#isKnown && this.#current !== undefined ? this.#lateness(this.#current) : [];
+    const own = this.#current === undefined ? [] : this.#lateness(this.#current);
     return [...this.#config.pairs.problems(), ...own];
   }
 
@@ -100,8 +99,10 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   async #run(options: CallOptions): Promise<void> {
     const { clock, pairs } = this.#config;
     const { current, staged } = await pairs.load(options);
+    const former = this.#current;
     this.#current = current;
-    this.#isKnown = true;
+    // It was put in use, but whoever did it could not tell: what came after that had failed.
+    if (former !== undefined && current !== undefined && current.serial !== former.serial) this.#config.onRenewed(current);
     // Also of a registration that died before its pair was in use: its token is spent.
     if (staged !== undefined && staged.serial !== this.#refused) return this.#adopt(staged, options);
     if (current === undefined) return;

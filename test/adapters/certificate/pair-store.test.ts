@@ -121,6 +121,23 @@ describe('F6: on disk', () => {
     expect(store.problems()).toMatchObject([{ reason: expect.stringContaining(`${filesIn(folder).ca} cannot be written`) }]);
   });
 
+  test('also where they cannot be written from the first: the pair is in use, and it is reported', async () => {
+    const folder = await tempFolder();
+    await mkdir(filesIn(folder).certificate);
+    const store = await used(folder, pairs[0]);
+    expect(store.problems()).toMatchObject([{ reason: expect.stringContaining('mtls.crt cannot be written') }]);
+    expect((await store.load(options)).current).toMatchObject(pairs[0] ?? {});
+  });
+
+  test('a folder that cannot be read is named', async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, 'certs'), '');
+    await expect(storeIn(folder).load(options)).rejects.toMatchObject({
+      code: 'certificate.unusable',
+      facts: { problem: `${join(folder, 'certs')} cannot be read: ENOTDIR` },
+    });
+  });
+
   test('a private key that others may read is made private', async () => {
     const folder = await tempFolder();
     await used(folder, pairs[0]);

@@ -244,6 +244,17 @@ describe('F6: what goes wrong on the way', () => {
     expect((await record(nid))?.renewals.length).toBeLessThanOrEqual(10);
   });
 
+  test('one that is in use, though what came after that failed, is told of at the next look', async () => {
+    const { clock, current, make, pairs, renewed } = await setUp();
+    await clock.advance(70 * DAY);
+    pairs.failAfterActivation(new AgentError('certificate.not_written', { problem: 'EIO' }));
+    await make().start();
+    await clock.advance(0);
+    expect(renewed).toEqual([]);
+    await clock.advance(3 * MINUTE);
+    expect(renewed).toEqual([(await current())?.serial]);
+  });
+
   test('looking at once shortens no pause', async () => {
     const { client, clock, make, renewed } = await setUp();
     await clock.advance(70 * DAY);
