@@ -17,7 +17,7 @@ export async function put(store: ControlStore, values: Readonly<Record<string, s
   return version;
 }
 
-/** Every ControlStore must pass. `make` gives one whose keys below `prefix` are absent; others may be there and change. */
+/** Every ControlStore must pass. `make` gives an empty one; numbers of versions are its own affair. */
 export function controlStoreContract(name: string, make: () => Promise<OpenStore>): void {
   const withStore = (use: (store: ControlStore) => Promise<void>) => async () => {
     const { store, close } = await make();

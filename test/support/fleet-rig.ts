@@ -99,8 +99,7 @@ export async function fleetOn(
     newId,
     isReady,
   });
-  const isConnected = (node: Nid) => sessions.get(node) !== undefined;
-  const instructions = new DispatchService({ store, book, bodies, registrations, clock, newId, isConnected, heldBack });
+  const instructions = new DispatchService({ store, book, bodies, registrations, clock, newId, sessions, heldBack });
   const nodes = new FleetNodesService({ store, registrations, presence, sessions, cordons, book, clock });
   const sweep = new FinishedSweep({ ...common, book });
   const subsystem = new FleetSubsystem({

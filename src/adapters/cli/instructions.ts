@@ -2,6 +2,7 @@ import { durationMs } from '../../domain/kernel/duration.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { GrpcAdminClient } from '../admin/grpc-admin-client.js';
 import { type GetInstructionResponse, type Instruction, InstructionState } from '../generated/holdfast/admin/v1/fleet.js';
+import { isConfirmed } from './confirm.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
 import { age, bytes, paint, structured, table } from './output.js';
 
@@ -10,17 +11,26 @@ export interface SendOptions extends GlobalOptions {
   readonly tag?: string;
   readonly expires?: string;
   readonly wait: boolean;
+  readonly yes: boolean;
 }
 
 export interface ResultsOptions extends GlobalOptions {
   readonly watch: boolean;
 }
 
+/** What a node does not come back from as it was. */
+const DESTRUCTIVE: ReadonlySet<string> = new Set(['UNINSTALL_NODE', 'REINSTALL_NODE']);
 /** One request of 1 MiB, and room to say that it is too large. */
 const MAX_STDIN_BYTES = 2 * 1024 * 1024;
 
 /** `holdfast send NODE TYPE`. With `--wait` until it has ended, and then its result. */
 export async function send(context: CliContext, node: string, type: string, options: SendOptions): Promise<ExitCode> {
+  if (DESTRUCTIVE.has(type) && !options.yes) {
+    if (!(await isConfirmed(context, `send ${type} to ${node}`, 'What runs on it is lost.'))) {
+      context.console.err('nothing was sent\n');
+      return exitCodes.failed;
+    }
+  }
   const expiresMs = BigInt(optionalDuration('--expires', options.expires) ?? 0);
   const json = options.json === '-' ? await readText(context) : (options.json ?? '');
   return withClient(context, options, async (client) => {

@@ -1,4 +1,5 @@
 import type { Node } from '../generated/holdfast/admin/v1/fleet.js';
+import { isConfirmed } from './confirm.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
 import { age, paint, structured, table } from './output.js';
 
@@ -44,7 +45,8 @@ export function nodesToRemove(args: readonly string[]): readonly string[] | unde
 /** One after the other; asks first, as a node that is removed can only register again. */
 export async function removeNodes(context: CliContext, names: readonly string[], options: RemoveNodeOptions): Promise<ExitCode> {
   if (options.dryRun || options.filename.length > 0) throw new UsageError('--dry-run and -f are for resources, not for nodes');
-  if (!options.yes && !(await isConfirmed(context, names))) {
+  const consequence = 'Certificates are revoked and what waits for it is cancelled.';
+  if (!options.yes && !(await isConfirmed(context, `remove node ${names.join(', ')}`, consequence))) {
     context.console.err('nothing was changed\n');
     return exitCodes.failed;
   }
@@ -56,14 +58,6 @@ export async function removeNodes(context: CliContext, names: readonly string[],
   });
   if (options.output !== 'table') context.console.out(structured(options.output, { removed: names }));
   return exitCodes.done;
-}
-
-/** @throws UsageError when there is nobody to ask */
-async function isConfirmed({ console, stdin }: CliContext, names: readonly string[]): Promise<boolean> {
-  if (!console.interactive) throw new UsageError('removing a node needs --yes where nobody can be asked');
-  console.err(`remove ${names.join(', ')}? Certificates are revoked and what waits for it is cancelled. [y/N] `);
-  for await (const chunk of stdin) return /^y(es)?$/i.test(Buffer.from(chunk).toString().split('\n', 1)[0]?.trim() ?? '');
-  return false;
 }
 
 function rowOf(node: Node): readonly string[] {

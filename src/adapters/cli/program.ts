@@ -263,6 +263,7 @@ function addInstructionVerbs(program: Command, { context, done }: Wiring): void 
     .option('--wait', 'wait for the result and print it; exit code 1 when it is an error', false)
     .option('--expires <duration>', 'it is not started later than this (default: 1h)')
     .option('--tag <tag>', 'its name; the same again is the same instruction (default: a new one)')
+    .option('-y, --yes', 'do not ask before a node is uninstalled or reinstalled', false)
     .action(async (node, type, options) => done(await (await import('./instructions.js')).send(context, node, type, options)));
   client(program.command('results [node] [tag]').description('instructions and what came of them, for 24 hours'))
     .option('-w, --watch', 'go on with every change; of one, wait until it has ended', false)

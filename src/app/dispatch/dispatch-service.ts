@@ -21,6 +21,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { InstructionFilter, InstructionStatus, Instructions, SendCall } from '../../ports/driving/fleet.js';
 import type { RegisteredNode, Registrations } from '../../ports/driving/registrations.js';
 import type { ControlStore } from '../../ports/store/control-store.js';
+import type { NodeSessions } from '../link/node-sessions.js';
 import type { InstructionBodies } from './instruction-bodies.js';
 import type { InstructionBook } from './instruction-book.js';
 import { writesOf } from './node-deliveries.js';
@@ -32,7 +33,7 @@ export interface DispatchServiceParts {
   readonly registrations: Registrations;
   readonly clock: Clock;
   readonly newId: () => string;
-  readonly isConnected: (nid: Nid) => boolean;
+  readonly sessions: Pick<NodeSessions, 'get'>;
   /** As the dispatcher's. */
   readonly heldBack: (nid: Nid) => string;
 }
@@ -106,11 +107,21 @@ export class DispatchService implements Instructions {
     for (;;) {
       const kept = this.#required(nid, tag);
       if (isFinished(kept.row) || kept.row.cancelAsked === true) return this.#status(kept);
+      this.#checkCancellable(kept);
       const row = cancelled(kept, clock.now());
       const key = instructionKey(nid, tag);
       const version = await store.commit([{ key, version: kept.version }], writesOf(kept, row), options);
       await book.reached(version ?? (await this.#newest(key, options)), options);
     }
+  }
+
+  /** One that is not there now may be another agent when it comes back. */
+  #checkCancellable({ row }: KeptRow): void {
+    const session = this.#parts.sessions.get(row.nid);
+    if (row.state !== 'delivered' || session === undefined || session.agent?.capabilities.has('cancel') === true) return;
+    throw new AgentError('dispatch.not_cancellable', {
+      problem: `${row.tag} is with node ${row.nid}, whose agent cannot cancel`,
+    });
   }
 
   #rowOf(
@@ -191,8 +202,8 @@ export class DispatchService implements Instructions {
 
   #status({ row }: KeptRow): InstructionStatus {
     const { nid, tag, type, state, by, issuedAt, expiresAt, deliveredAt, finishedAt, reason = '', reply } = row;
-    const { isConnected, heldBack } = this.#parts;
-    const waits = isFinished(row) ? '' : waitsFor(row, { connected: isConnected(nid), held: heldBack(nid) });
+    const { sessions, heldBack } = this.#parts;
+    const waits = isFinished(row) ? '' : waitsFor(row, { connected: sessions.get(nid) !== undefined, held: heldBack(nid) });
     const replied = { replyType: reply?.type, replyBytes: reply?.body.bytes ?? 0 };
     return { nid, tag, type, state, by, issuedAt, expiresAt, deliveredAt, finishedAt, waitsFor: waits, reason, ...replied };
   }

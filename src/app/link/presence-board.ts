@@ -14,7 +14,9 @@ import {
   serverPrefix,
 } from '../../domain/link/presence.js';
 import type { Clock } from '../../ports/clock.js';
+import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { Logger } from '../../ports/logger.js';
+import type { ProblemSource } from '../../ports/node/problem-source.js';
 import { type ControlStore, MAX_OPERATIONS, type StoreChange, type Write } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
 import type { NodeSession } from './node-session.js';
@@ -23,6 +25,8 @@ import type { NodeSession } from './node-session.js';
 export const FLUSH_MS = 5_000;
 /** How old the time may be that a node was last seen, as others read it: 10,000 nodes are 300 values a second. */
 const SEEN_MS = 30_000;
+const TWO_MACHINES =
+  'stop the machine that is a copy, remove its certificates and register it as another node with `holdfast token create`';
 
 export interface PresenceBoardParts {
   readonly store: ControlStore;
@@ -46,7 +50,7 @@ interface Local {
 }
 
 /** Which nodes are there: those of this server from memory, all others as their servers have written it. */
-export class PresenceBoard {
+export class PresenceBoard implements ProblemSource {
   readonly #parts: PresenceBoardParts;
   readonly #view: PrefixView;
   readonly #mine = new Map<Nid, Local>();
@@ -136,6 +140,13 @@ export class PresenceBoard {
     const { presence, changedAt } = kept;
     const nodeMs = presence.connected ? 0 : now - changedAt;
     return { ...presence, state: nodeState({ nodeMs, serverMs: this.#serverSilence(presence.server, now) }) };
+  }
+
+  /** What is wrong with nodes as a whole. */
+  problems(): readonly StatusProblem[] {
+    return this.nodes()
+      .filter(({ problem }) => problem !== '')
+      .map(({ nid, problem }) => ({ subject: `node ${nid}`, reason: problem, since: undefined, remedy: TWO_MACHINES }));
   }
 
   /** Sorted by id. */

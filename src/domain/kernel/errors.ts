@@ -138,6 +138,11 @@ export const errorCodes = {
     remedy: 'leave the tag out, or name one that no other instruction of this node has',
   },
   'dispatch.invalid': { kind: 'invalid', retry: false, remedy: 'mend the instruction at the place that is named' },
+  'dispatch.not_cancellable': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'wait for its result, or update the agent of the node',
+  },
   'dispatch.not_found': {
     kind: 'not_found',
     retry: false,

@@ -63,7 +63,7 @@ export interface Instructions {
   watch(filter: InstructionFilter, options: CallOptions): AsyncIterable<InstructionStatus>;
   /**
    * What was not sent yet is not sent; what was is asked to stop where its agent can, and ends with the agent's answer.
-   * @throws AgentError `dispatch.not_found`, `store.*`
+   * @throws AgentError `dispatch.not_found`, `dispatch.not_cancellable` for an agent that does not know how, `store.*`
    */
   cancel(nid: Nid, tag: Tag, options: CallOptions): Promise<InstructionStatus>;
 }

@@ -62,7 +62,7 @@ describe('delete node', () => {
     const { cli, registrations } = await fleetCliRig();
     for (const stdin of ['', 'n\n', 'yesterday\n']) {
       const ran = await cli(['delete', 'node', 'n1'], { interactive: true, stdin });
-      expect(ran).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^remove n1\?.*nothing was changed\n$/s) });
+      expect(ran).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^remove node n1\?.*nothing was changed\n$/s) });
     }
     expect(await registrations.list({ signal: new AbortController().signal })).toHaveLength(1);
     expect(await cli(['delete', 'node', 'n1'], { interactive: true, stdin: 'y\n' })).toMatchObject({ code: 0 });

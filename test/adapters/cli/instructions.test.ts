@@ -82,6 +82,28 @@ describe('send', () => {
     expect(await waiting).toMatchObject({ code: 1, err: 'error: interrupted\n' });
   });
 
+  test('asks before a node is uninstalled', async () => {
+    const { cli, book } = await fleetCliRig();
+    const uninstall = ['send', 'n1', 'UNINSTALL_NODE'];
+    expect(await cli(uninstall)).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+    expect(await cli(uninstall, { interactive: true, stdin: 'n\n' })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('nothing was sent'),
+    });
+    expect(book.openCount()).toBe(0);
+    expect(await cli(uninstall, { interactive: true, stdin: 'yes\n' })).toMatchObject({ code: 0 });
+    expect(await cli([...uninstall, '--yes'])).toMatchObject({ code: 0 });
+  });
+
+  test('on a terminal --wait says what it waits for', async () => {
+    const { cli, answer } = await answering('NODE_STATUS', base64('{}'));
+    const [ran] = await Promise.all([
+      cli(['send', 'n1', 'GET_NODE_STATUS', '--tag', 'a', '--wait'], { interactive: true }),
+      answer(),
+    ]);
+    expect(ran).toEqual({ code: 0, out: '{}\n', err: 'sent to n1 as a; waiting for its result\n' });
+  });
+
   test.each([
     [['send', 'n1'], 2, "missing required argument 'type'"],
     [['send', 'n1', 'GET_NODE_STATUS', '--expires', 'soon'], 2, 'expected a duration such as 30s'],

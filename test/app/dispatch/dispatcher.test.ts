@@ -425,7 +425,7 @@ describe('A17: cancel', () => {
     const { stream } = await connect(older);
     await send({ tag: a });
     await settle();
-    await instructions.cancel(n1, a, options);
+    await expect(instructions.cancel(n1, a, options)).rejects.toMatchObject({ code: 'dispatch.not_cancellable' });
     await settle();
     expect(stream.told).toEqual(['GET_NODE_STATUS a']);
   });

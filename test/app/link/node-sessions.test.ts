@@ -167,9 +167,13 @@ describe('B4: a second stream', () => {
     await clock.advance(2 * DUPLICATE_RETRY_MS - 1);
     await first.beat();
     expect(presence.get(n1)?.problem).not.toBe('');
+    expect(presence.problems()).toMatchObject([
+      { subject: 'node n1', reason: /^DUPLICATE_NODE/, remedy: /register it as another/ },
+    ]);
     await clock.advance(1);
     await first.beat();
     expect(presence.get(n1)?.problem).toBe('');
+    expect(presence.problems()).toEqual([]);
   });
 
   test('of older agents: the newest wins; four changes from two addresses in a minute are told', async () => {
