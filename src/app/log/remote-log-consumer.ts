@@ -44,6 +44,8 @@ export interface RemoteLogConsumerParts extends ViewFreshnessParts {
 interface Held {
   readonly reason: string;
   readonly since: number;
+  /** Whether the server has said that it is another log than ours. */
+  readonly changed: boolean;
   readonly items: PendingItems;
   cursor: Cursor;
   time: number;
@@ -220,9 +222,11 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     const snapshot = await this.#parts.log.snapshot('', { signal });
     this.#snapshots += 1;
     const served = { cursor: this.state.cursor, services: this.#services() };
-    const reason = this.#accepting ? undefined : holdBack(served, { ...snapshot, changed: due === 'changed' });
+    // What is asked for again is still of a log that the server has called another.
+    const changed = due === 'changed' || this.#held?.changed === true;
+    const reason = this.#accepting ? undefined : holdBack(served, { ...snapshot, changed });
     if (reason === undefined) this.#apply(snapshot);
-    else this.#hold(snapshot, reason);
+    else this.#hold(snapshot, reason, changed);
     if (this.#due === due) this.#due = undefined;
     this.#accepting = false;
   }
@@ -235,10 +239,10 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     this.#tell({ outcome: 'applied', revision: this.state.revision });
   }
 
-  #hold({ cursor, time, items }: Snapshot, reason: string): void {
+  #hold({ cursor, time, items }: Snapshot, reason: string, changed: boolean): void {
     const { clock, logger } = this.#parts;
     const since = this.#held?.since ?? clock.now();
-    this.#held = { reason, since, items: new PendingItems(items), cursor, time };
+    this.#held = { reason, since, changed, items: new PendingItems(items), cursor, time };
     logger.warn('MASS_REMOVAL_HELD: a new state of the log is held back', { reason });
     this.#tell({ outcome: 'held', reason });
   }
