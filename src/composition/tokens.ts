@@ -12,7 +12,7 @@ import type { EnrolmentService } from '../app/certificate/enrolment-service.js';
 import type { EnrolmentSubsystem } from '../app/certificate/enrolment-subsystem.js';
 import type { EnrolmentView } from '../app/certificate/enrolment-view.js';
 import type { RenewalSubsystem } from '../app/certificate/renewal-subsystem.js';
-import type { ServerPairs } from '../app/certificate/server-pairs.js';
+import type { ServerPairSubsystem } from '../app/certificate/server-pair-subsystem.js';
 import type { HealthSubsystem } from '../app/dataplane/health-subsystem.js';
 import type { L4Subsystem } from '../app/dataplane/l4-subsystem.js';
 import type { VipRoutesSubsystem } from '../app/dataplane/vip-routes-subsystem.js';
@@ -150,7 +150,8 @@ export const FleetSubsystems = {
   enrolment: token<EnrolmentSubsystem>('fleet.subsystem.enrolment'),
   fleet: token<FleetSubsystem>('fleet.subsystem.fleet'),
   nodeProposals: token<GuardedProposals>('fleet.subsystem.nodeProposals'),
-  certificates: token<ServerPairs>('fleet.subsystem.certificates'),
+  l1: token<ServerPairSubsystem>('fleet.subsystem.l1'),
+  l2: token<ServerPairSubsystem>('fleet.subsystem.l2'),
 };
 
 export const FleetServers = {

@@ -1,8 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { TLSSocket } from 'node:tls';
 import { ContainerModule } from 'inversify';
 import { FileAuditLog } from '../../adapters/audit/file-audit-log.js';
-import { readPresented } from '../../adapters/certificate/certificate-reader.js';
+import { nodePeerJudge } from '../../adapters/certificate/node-peer-judge.js';
 import { GrpcEnrolmentServer } from '../../adapters/link/grpc-enrolment-server.js';
 import { GrpcNodeServer } from '../../adapters/link/grpc-node-server.js';
 import { LogServiceHandler } from '../../adapters/log/grpc-log-handler.js';
@@ -13,7 +12,7 @@ import { EnrolmentService } from '../../app/certificate/enrolment-service.js';
 import { EnrolmentSubsystem } from '../../app/certificate/enrolment-subsystem.js';
 import { EnrolmentView } from '../../app/certificate/enrolment-view.js';
 import { RegistrationService } from '../../app/certificate/registration-service.js';
-import { ServerPairs } from '../../app/certificate/server-pairs.js';
+import { ServerPairSubsystem } from '../../app/certificate/server-pair-subsystem.js';
 import { TokenService } from '../../app/certificate/token-service.js';
 import { DispatchService } from '../../app/dispatch/dispatch-service.js';
 import { Dispatcher } from '../../app/dispatch/dispatcher.js';
@@ -29,13 +28,10 @@ import { NodeSessions } from '../../app/link/node-sessions.js';
 import { PresenceBoard } from '../../app/link/presence-board.js';
 import { BoundNodeNames } from '../../app/log/bound-node-names.js';
 import { GuardedProposals } from '../../app/log/guarded-proposals.js';
-import { judgeCertificate } from '../../domain/certificate/judge.js';
 import { WINDOW } from '../../domain/dispatch/model.js';
 import type { AddressPort } from '../../domain/kernel/network.js';
 import type { Capability, Nid } from '../../domain/link/model.js';
 import { nodeReads } from '../../domain/log/visibility.js';
-import type { Clock } from '../../ports/clock.js';
-import type { PeerNode } from '../../ports/driving/node-streams.js';
 import { FleetPorts, FleetServers, FleetSubsystems, FleetUseCases, Ports, Root, Subsystems } from '../tokens.js';
 
 /** What this control plane does beyond the base protocol. */
@@ -159,7 +155,7 @@ function bindInstructions(bind: Bind): void {
           bodies,
           registrations,
           newId: randomUUID,
-          isConnected: (nid) => sessions.get(nid) !== undefined,
+          sessions,
           heldBack: heldBackBy(cordons),
         }),
       [
@@ -227,34 +223,35 @@ function bindServers(bind: Bind): void {
       [Ports.log, Subsystems.logConsumer, Ports.clock, FleetPorts.names],
     )
     .inSingletonScope();
-  bind(FleetSubsystems.certificates)
-    .toResolvedValue(
-      ({ own, serverId, hosts }, clock, logger, container) =>
-        new ServerPairs({
-          own,
-          name: serverId,
-          hosts,
-          clock,
-          random: Math.random,
-          logger,
-          renewed: () => {
-            container.get(FleetServers.registration).reload();
-            container.get(FleetServers.nodes).reload();
-          },
-        }),
-      [Root.controlPlane, Ports.clock, Ports.logger, Root.container],
-    )
-    .inSingletonScope();
+  for (const port of ['l1', 'l2'] as const) {
+    const server = port === 'l1' ? FleetServers.registration : FleetServers.nodes;
+    bind(FleetSubsystems[port])
+      .toResolvedValue(
+        ({ own, serverId, hosts }, clock, logger, container) =>
+          new ServerPairSubsystem({
+            own,
+            port,
+            server: serverId,
+            hosts,
+            clock,
+            random: Math.random,
+            logger,
+            onRenewed: () => container.get<{ reload(): void }>(server).reload(),
+          }),
+        [Root.controlPlane, Ports.clock, Ports.logger, Root.container],
+      )
+      .inSingletonScope();
+  }
   bind(FleetServers.registration)
     .toResolvedValue(
       ({ config }, pairs, enrolment, logger) =>
         new GrpcEnrolmentServer({
           listen: listenOf(config.serverL1Listen),
-          pair: () => ({ ...pairs.get('l1'), clientRoots: [] }),
+          pair: () => ({ ...pairs.pair(), clientRoots: [] }),
           enrolment,
           logger: logger.child({ subsystem: 'registration' }),
         }),
-      [Root.facts, FleetSubsystems.certificates, FleetUseCases.enrolment, Ports.logger],
+      [Root.facts, FleetSubsystems.l1, FleetUseCases.enrolment, Ports.logger],
     )
     .inSingletonScope();
   bind(FleetServers.nodes)
@@ -278,8 +275,8 @@ function bindServers(bind: Bind): void {
         const nodeLogger = logger.child({ subsystem: 'nodes' });
         return new GrpcNodeServer({
           listen: listenOf(config.serverL2Listen),
-          pair: () => ({ ...pairs.get('l2'), clientRoots: [authorities.l2.root] }),
-          judgePeer: (socket) => judgePeer(socket, authorities.l2.root, view, clock),
+          pair: () => ({ ...pairs.pair(), clientRoots: [authorities.l2.root] }),
+          judgePeer: nodePeerJudge({ root: authorities.l2.root, revocations: view, now: () => clock.now() }),
           streams: sessions,
           calls: new NodeCallsService({
             status: ({ identity }, text) => events.status(identity.nid, text),
@@ -303,7 +300,7 @@ function bindServers(bind: Bind): void {
       [
         Root.facts,
         Root.controlPlane,
-        FleetSubsystems.certificates,
+        FleetSubsystems.l2,
         FleetUseCases.enrolment,
         FleetPorts.enrolmentView,
         FleetPorts.sessions,
@@ -317,16 +314,4 @@ function bindServers(bind: Bind): void {
       ],
     )
     .inSingletonScope();
-}
-
-/** Who has opened the connection, or why it may not call: by its certificate alone. */
-function judgePeer(socket: TLSSocket, root: string, view: EnrolmentView, clock: Clock): PeerNode | string {
-  const raw = socket.getPeerX509Certificate()?.raw;
-  if (raw === undefined) return 'no certificate was shown; a node shows the one that it got when it registered';
-  const presented = readPresented(raw, root);
-  const verdict = judgeCertificate(presented, 'node', view, clock.now());
-  if (verdict.verdict !== 'good') return verdict.problem;
-  if (verdict.identity.role !== 'node') return 'a certificate of a node is asked for here';
-  const address = `${socket.remoteAddress}:${socket.remotePort}`;
-  return { identity: verdict.identity, serial: presented.serial, notAfter: presented.notAfter, address };
 }
