@@ -16,6 +16,7 @@ import {
   type Row,
   receivedRow,
   startedRow,
+  tombstoneOf,
 } from '../../../src/domain/instruction/row.js';
 
 const received = receivedRow({
@@ -60,6 +61,13 @@ describe('A1: received, started, finished, handed, acked', () => {
       expect(() => startedRow(row)).toThrow(RangeError);
       expect(() => finishedRow(row, 'failed', 1)).toThrow(RangeError);
     }
+  });
+
+  test('A9: a tombstone still tells a repeat from another instruction', () => {
+    const tombstone = tombstoneOf({ ...ackedRow(finished, 3_000), lanes: ['a'], step: 'body 1' });
+    expect(tombstone).toEqual({ ...ackedRow(finished, 3_000), payloadDigest: '', who: '', boot: '' });
+    expect(replay(tombstone, 'd', false)).toMatchObject({ rule: 'RESULT_EXPIRED' });
+    expect(replay(tombstone, 'e', false)).toMatchObject({ rule: 'TAG_REUSED' });
   });
 
   test('C1: an acknowledgement of what is not finished, or twice, changes nothing', () => {
