@@ -186,7 +186,7 @@ export class Intake {
 
   #repeat(request: Request, { row, hasReply }: Known): void {
     const { trail, results } = this.#parts;
-    const found = replay(row, request.digest, hasReply);
+    const found = replay(row, request.digest, hasReply, (ms) => new Date(ms).toISOString());
     const subject = { ...row, who: request.who, payloadDigest: request.payloadDigest };
     void trail.decision(subject, found.kind === 'refuse' ? found.rule : 'repeat', found.kind);
     if (found.kind === 'answer') void results.again(keyText(request.key), request.receivedMonotonic);

@@ -1,7 +1,7 @@
 import { errorAnswer, type InstructionKey, keyText, type Reply } from '../../domain/instruction/model.js';
 import { ResultOffers } from '../../domain/instruction/offers.js';
 import { repliesToDrop } from '../../domain/instruction/retention.js';
-import { ackedRow, handedRow, type Row } from '../../domain/instruction/row.js';
+import { ackedRow, handedRow, type Row, tombstoneOf } from '../../domain/instruction/row.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Journal, JournalChange, StoredReply } from '../../ports/instruction/journal.js';
 import type { Logger } from '../../ports/logger.js';
@@ -175,7 +175,10 @@ export class Results {
     }));
     const dropped = repliesToDrop(held, clock.now()).flatMap((id) => this.#kept.get(id)?.row ?? []);
     if (dropped.length === 0) return;
-    const changes = dropped.map((row) => ({ change: 'reply' as const, key: keyOf(row), reply: undefined }));
+    const changes = dropped.flatMap((row): readonly JournalChange[] => [
+      { change: 'row', row: tombstoneOf(row) },
+      { change: 'reply', key: keyOf(row), reply: undefined },
+    ]);
     await journal.commit(changes, { signal });
     for (const row of dropped) {
       this.#kept.delete(keyText(row));
