@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AgentFacts, LinkMessage, ServerFacts, ServerMessage } from '../../src/domain/link/model.js';
 import type { ControlLink, LinkAddress, LinkStream } from '../../src/ports/link/control-link.js';
+import { eventually } from '../support/eventually.js';
 
 export interface ControlLinkUnderTest {
   readonly link: ControlLink;
@@ -67,7 +68,7 @@ export function controlLinkContract(name: string, make: () => Promise<ControlLin
       await stream.server;
       const sent = await Promise.all(['a', 'b', 'c'].map((tag) => stream.send(message(tag), { signal })));
       expect(sent).toEqual([true, true, true]);
-      await expect.poll(() => heard().map(({ tag }) => tag)).toEqual(['a', 'b', 'c']);
+      await eventually(() => heard().map(({ tag }) => tag)).toEqual(['a', 'b', 'c']);
       say(message('x'), message('y'));
       expect(await take(stream, 2)).toEqual(['x', 'y']);
     });

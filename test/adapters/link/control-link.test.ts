@@ -13,6 +13,7 @@ import { heartbeatAnswer } from '../../../src/domain/link/heartbeat.js';
 import { epoch, HEARTBEAT_TYPE, type ServerMessage } from '../../../src/domain/link/model.js';
 import type { LinkStream } from '../../../src/ports/link/control-link.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
+import { eventually } from '../../support/eventually.js';
 import {
   facts,
   judgePeer,
@@ -122,7 +123,7 @@ describe('a stream', () => {
     expect((await next(old)).tag).toBe('still here');
     old.close();
     expect(await old.ended).toEqual({ what: 'closed', error: undefined, retryMs: undefined });
-    await expect.poll(() => node.counts().connections?.open).toBe(1);
+    await eventually(() => node.counts().connections?.open).toBe(1);
   });
 
   test.each([
@@ -143,7 +144,7 @@ describe('a stream', () => {
     const end = await stream.ended;
     expect(end).toMatchObject({ what: 'stream', retryMs: undefined, error: { code } });
     expect(end.error?.message).toContain(text);
-    await expect.poll(() => streams.newest.closed).toBe(1);
+    await eventually(() => streams.newest.closed).toBe(1);
     expect(await stream.send(message('late'), { signal })).toBe(false);
     expect(await streams.newest.stream.send(message('late'))).toBe(false);
   });
@@ -182,7 +183,7 @@ describe('a stream', () => {
     const body = (bytes: number) => ({ type: 'X', tag: 't', jsonB64: 'A'.repeat(bytes) });
     await expect(stream.send(body(12 * 1024 * 1024), { signal })).rejects.toMatchObject({ code: 'link.too_large' });
     expect(await stream.send(body(12 * 1024 * 1024 - 100), { signal })).toBe(true);
-    await expect.poll(() => streams.newest.received.at(-1)?.jsonB64.length).toBe(12 * 1024 * 1024 - 100);
+    await eventually(() => streams.newest.received.at(-1)?.jsonB64.length).toBe(12 * 1024 * 1024 - 100);
     expect(await streams.newest.stream.send(body(12 * 1024 * 1024 - 100))).toBe(true);
     expect((await next(stream)).jsonB64.length).toBe(12 * 1024 * 1024 - 100);
   });
@@ -203,7 +204,7 @@ describe('a stream', () => {
         (b: Buffer) => b,
       )
       .on('error', () => {});
-    await expect.poll(() => stream.lastByteAt() - before).toBeGreaterThanOrEqual(25);
+    await eventually(() => stream.lastByteAt() - before).toBeGreaterThanOrEqual(25);
   });
 
   test('pings begin with the connection after the announcement, and end with the first that lacks it', async () => {

@@ -10,6 +10,7 @@ import {
 import { GrpcNodeServer, type GrpcNodeServerParts } from '../../../src/adapters/link/grpc-node-server.js';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
+import { eventually } from '../../support/eventually.js';
 import { judgePeer, nodePair, RecordingCalls, RecordingEnrolment, RecordingStreams, serverPair } from '../../support/link-rig.js';
 import { L2, RawClient } from '../../support/raw-grpc.js';
 import { encode, RawMessage } from '../../support/raw-protobuf.js';
@@ -76,7 +77,7 @@ describe('a stream at the server', () => {
     await clock.sleep(50, { signal: AbortSignal.timeout(1_000) });
     gate.resolve();
     await call.headers;
-    await expect.poll(() => streams.newest.received.map(({ tag }) => tag)).toEqual(['early']);
+    await eventually(() => streams.newest.received.map(({ tag }) => tag)).toEqual(['early']);
   });
 
   test('an agent that goes away while it opens is closed when it has', async () => {
@@ -89,12 +90,12 @@ describe('a stream at the server', () => {
     };
     const raw = client(node.port);
     const call = raw.call(`${L2}/NodeAgentStream`).read();
-    await expect.poll(() => node.counts().connections?.open).toBe(1);
+    await eventually(() => node.counts().connections?.open).toBe(1);
     raw.close();
     await call.status;
-    await expect.poll(() => node.counts().connections?.open).toBe(0);
+    await eventually(() => node.counts().connections?.open).toBe(0);
     gate.resolve();
-    await expect.poll(() => streams.seen[0]?.closed).toBe(1);
+    await eventually(() => streams.seen[0]?.closed).toBe(1);
     expect(await streams.newest.stream.send(message('late'))).toBe(false);
   });
 
@@ -118,7 +119,7 @@ describe('a stream at the server', () => {
     const call = client(node.port).call(`${L2}/NodeAgentStream`).read();
     await call.headers;
     expect(await call.status).toMatchObject({ code: 16, message: expect.stringMatching(/^EXPIRED: .* GMT$/) });
-    await expect.poll(() => streams.newest.closed).toBe(1);
+    await eventually(() => streams.newest.closed).toBe(1);
   });
 
   test('I3: a planned stop has the delay in its trailers', async () => {
@@ -201,7 +202,7 @@ describe('the server', () => {
     await node.stop();
     await node.stop();
     await call.status;
-    await expect.poll(() => streams.newest.closed).toBe(1);
+    await eventually(() => streams.newest.closed).toBe(1);
     await node.start();
     expect((await client(node.port).call(`${L2}/NodeAgentStream`).read().headers)['holdfast-epoch']).toBe('3');
   });

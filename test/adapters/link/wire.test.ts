@@ -9,6 +9,7 @@ import { AgentError, type ErrorCode } from '../../../src/domain/kernel/errors.js
 import { heartbeatAnswer } from '../../../src/domain/link/heartbeat.js';
 import { epoch, HEARTBEAT_TYPE } from '../../../src/domain/link/model.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
+import { eventually } from '../../support/eventually.js';
 import {
   facts,
   judgePeer,
@@ -151,14 +152,14 @@ describe('an existing agent against our server', () => {
     });
     call.send(envelope('ERROR', 'i-1', 'exit status 1: läuft nicht'));
     call.send(envelope('NO_CONTENT', 'i-2', 'e30='));
-    await expect.poll(() => received.length).toBe(3);
+    await eventually(() => received.length).toBe(3);
     expect(received.slice(1)).toEqual([
       { type: 'ERROR', tag: 'i-1', jsonB64: 'exit status 1: läuft nicht' },
       { type: 'NO_CONTENT', tag: 'i-2', jsonB64: 'e30=' },
     ]);
     call.stream.end();
     expect(await call.status).toMatchObject({ code: 0 });
-    await expect.poll(() => streams.newest.closed).toBe(1);
+    await eventually(() => streams.newest.closed).toBe(1);
   });
 
   test('the additions of a message have these numbers, and are sent only where they are said', async () => {
