@@ -1,8 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
-#include <functional>
 #include <string>
 
 namespace holdfast::runner {

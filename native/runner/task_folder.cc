@@ -58,21 +58,22 @@ TaskFolder::TaskFolder(net::UniqueFd runs, net::UniqueFd folder, net::UniqueFd l
 TaskFolder TaskFolder::make(const std::string& runs, const std::string& id) {
   net::UniqueFd parent = open_folder(AT_FDCWD, runs);
   make_folder(parent.get(), id);
-  net::UniqueFd folder = open_folder(parent.get(), id);
-  net::UniqueFd lock = open_at(folder.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW);
-  return TaskFolder(std::move(parent), std::move(folder), std::move(lock));
+  return within(std::move(parent), id);
 }
 
 std::optional<TaskFolder> TaskFolder::open(const std::string& runs, const std::string& id) {
   try {
-    net::UniqueFd parent = open_folder(AT_FDCWD, runs);
-    net::UniqueFd folder = open_folder(parent.get(), id);
-    net::UniqueFd lock = open_at(folder.get(), "lock", O_RDONLY | O_NOFOLLOW);
-    return TaskFolder(std::move(parent), std::move(folder), std::move(lock));
+    return within(open_folder(AT_FDCWD, runs), id);
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::no_such_file_or_directory) return std::nullopt;
     throw;
   }
+}
+
+TaskFolder TaskFolder::within(net::UniqueFd runs, const std::string& id) {
+  net::UniqueFd folder = open_folder(runs.get(), id);
+  net::UniqueFd lock = open_at(folder.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW);
+  return TaskFolder(std::move(runs), std::move(folder), std::move(lock));
 }
 
 bool TaskFolder::lock(Role role) {

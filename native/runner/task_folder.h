@@ -29,6 +29,7 @@ class TaskFolder {
  public:
   /// Made when it is missing.
   static TaskFolder make(const std::string& runs, const std::string& id);
+  /// Nothing when it is missing.
   static std::optional<TaskFolder> open(const std::string& runs, const std::string& id);
 
   /// False when another process has that byte.
@@ -50,6 +51,7 @@ class TaskFolder {
   void finish(const ExitRecord& record) const;
 
  private:
+  static TaskFolder within(net::UniqueFd runs, const std::string& id);
   TaskFolder(net::UniqueFd runs, net::UniqueFd folder, net::UniqueFd lock);
 
   net::UniqueFd runs_;

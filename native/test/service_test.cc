@@ -43,6 +43,23 @@ TEST_F(ServiceTest, RefusesWhatIsBeyondTheLimitAtOnce) {
   EXPECT_TRUE(echoes(connect_to(port).get()));
 }
 
+TEST_F(ServiceTest, RefusesNewConnectionsWhileItIsToldToAndKeepsTheRunningOnes) {
+  auto service = config(1, {server_.port()});
+  service.address.port = listen(service);
+  const UniqueFd running = connect_to(service.address.port);
+  ASSERT_TRUE(echoes(running.get()));
+  service.refuse = true;
+  apply({{}, {service}});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(end_of(connect_to(service.address.port).get(), 1'000), End::reset);
+  EXPECT_TRUE(echoes(running.get()));
+  EXPECT_EQ(ended(1, Outcome::refused), 3U);
+  EXPECT_EQ(stats(1).active, 1U);
+  service.refuse = false;
+  apply({{}, {service}});
+  EXPECT_TRUE(echoes(connect_to(service.address.port).get()));
+  EXPECT_TRUE(echoes(running.get()));
+}
+
 class FewConnections : public ProxyTest {
  protected:
   static proxy::Settings four() {

@@ -1,104 +1,39 @@
-import { randomBytes } from 'node:crypto';
-import { hostname } from 'node:os';
-import { resolve } from 'node:path';
 import type { Container } from 'inversify';
 import type { CliContext, ExitCode } from '../adapters/cli/context.js';
 import { exitCodes } from '../adapters/cli/context.js';
 import type { DevOptions } from '../adapters/cli/program.js';
-import { YamlConfigFile } from '../adapters/config/yaml-config-file.js';
-import { loadAddon } from '../adapters/dataplane/addon.js';
-import { FileIdentityStore } from '../adapters/identity/file-identity-store.js';
-import { openLogger } from '../adapters/logger/pino-logger.js';
 import { WatchedManifests } from '../adapters/manifest/watched-manifests.js';
-import { ensureIdentity } from '../app/agent/ensure-identity.js';
 import { ManifestFollower } from '../app/resource/manifest-follower.js';
-import type { Config, Setting } from '../domain/config/model.js';
-import { identityDrift } from '../domain/identity/plan.js';
-import type { Paths } from '../domain/kernel/paths.js';
-import type { ConfigSource } from '../ports/config/config-source.js';
 import type { AppliedResource } from '../ports/driving/resources.js';
 import type { Logger } from '../ports/logger.js';
-import { ConfigLoader } from './config-loader.js';
 import { buildContainer } from './container.js';
-import { checkDataDir, holdDataDir, makeDataDir } from './data-dir.js';
-import { pathsOf } from './paths.js';
+import { aborted, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
 import { Ports, Root, Servers, Subsystems, UseCases } from './tokens.js';
 import { version } from './version.js';
 
 /** Agent and control plane in this process, until a signal, which ends it well whenever it comes. */
 export async function dev(context: CliContext, options: DevOptions): Promise<ExitCode> {
-  try {
-    await runNode(context, options);
-  } catch (error) {
-    if (!context.signal.aborted) throw error;
-  }
+  await untilStopped(context, async () => {
+    const prepared = await prepareDaemon(context, options, { mode: 'dev', dataDir: '.holdfast' });
+    const container = buildContainer(prepared.facts, prepared.logger);
+    await runDaemon(container, context, prepared, {
+      use: (config, changed) => {
+        if (changed.includes('connectTimeoutMs')) container.get(Subsystems.l4).setConnectTimeout(config.connectTimeoutMs);
+      },
+      serve: () => serve(container, context, options, prepared.logger),
+    });
+  });
   return exitCodes.done;
-}
-
-async function runNode(context: CliContext, options: DevOptions): Promise<void> {
-  const { signal, env } = context;
-  const paths = pathsOf(options, env, '.holdfast');
-  await checkDataDir(paths);
-  const source = configSource(paths, options.config, env);
-  const loader = new ConfigLoader({ mode: 'dev', source, env, flags: options.flags });
-  const { config, warnings } = await loader.load({ signal });
-  await makeDataDir(paths);
-  const addon = loadAddon();
-  holdDataDir(addon, paths);
-  const logger = openLogger({ level: config.logLevel, colour: env.NO_COLOR === undefined });
-  for (const warning of warnings) logger.warn(warning);
-  const identity = await identityOf(paths, config, context);
-  for (const warning of identityDrift(identity, config)) logger.warn(warning);
-  const facts = { mode: 'dev' as const, version, config, paths, identity, addon, startedAt: Date.now() };
-  const container = buildContainer(facts, logger);
-  const use = (wanted: Config, changed: readonly Setting[]) => useLive(container, wanted, changed, logger);
-  const reload = () => void loader.reload(use, logger, { signal });
-  process.on('SIGHUP', reload);
-  try {
-    await serve(container, context, options, logger);
-  } finally {
-    process.off('SIGHUP', reload);
-  }
-}
-
-/** The file that a flag names, else HOLDFAST_CONFIG, else the data directory's, which alone may be missing. */
-function configSource({ config }: Paths, flag: string | undefined, env: NodeJS.ProcessEnv): ConfigSource {
-  const named = flag ?? (env.HOLDFAST_CONFIG || undefined);
-  return new YamlConfigFile(named === undefined ? config : resolve(named), { required: named !== undefined });
-}
-
-function identityOf(paths: Paths, { nodeName, labels }: Config, { signal }: CliContext) {
-  const facts = { explicitName: nodeName, hostname: hostname(), labels, randomBytes: randomBytes(8) };
-  return ensureIdentity(new FileIdentityStore(paths.identity), facts, { signal });
-}
-
-/** What is marked `live` in the configuration's model takes effect here. */
-function useLive(container: Container, config: Config, changed: readonly Setting[], logger: Logger): void {
-  if (changed.includes('logLevel')) logger.setLevel(config.logLevel);
-  if (changed.includes('connectTimeoutMs')) container.get(Subsystems.l4).setConnectTimeout(config.connectTimeoutMs);
 }
 
 async function serve(container: Container, context: CliContext, options: DevOptions, logger: Logger): Promise<void> {
   const { signal } = context;
-  const agent = container.get(Root.agent);
-  // Also while it starts, or waits for what is not ready: whoever stops it does not wait for that.
-  const stop = () => void agent.stop();
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    await agent.start();
-    await agent.ready();
-    const follower = followerOf(container, options, logger);
-    const applied = await applyAtStart(follower, context, options, logger);
-    if (!signal.aborted) announce(container, context, applied);
-    if (options.watch) await follower?.follow({ signal });
-    else await aborted(signal);
-  } finally {
-    signal.removeEventListener('abort', stop);
-    const failures = await agent.stop();
-    for (const { name, error } of failures) logger.error(`${name} did not stop cleanly`, { error });
-  }
+  const follower = followerOf(container, options, logger);
+  const applied = await applyAtStart(follower, context, options, logger);
+  if (!signal.aborted) announce(container, context, applied);
+  if (options.watch) await follower?.follow({ signal });
+  else await aborted(signal);
 }
-
 function followerOf(container: Container, { apply, watch }: DevOptions, logger: Logger): ManifestFollower | undefined {
   if (apply.length === 0) return undefined;
   const source = new WatchedManifests(apply, container.get(Ports.clock));
@@ -135,11 +70,4 @@ function announce(container: Container, { console }: CliContext, applied: readon
     ),
   ];
   console.err(`${lines.join('\n')}\n`);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

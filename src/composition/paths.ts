@@ -11,6 +11,11 @@ export function pathsOf(
   return makePaths({ root: absolute(root ?? '/'), dataDir: absolute(dataDir ?? (env.HOLDFAST_DATA_DIR || fallback)) });
 }
 
+/** Where other programs look for the node's current pair. */
+export function flatPair({ certs }: Paths): { readonly ca: string; readonly certificate: string; readonly privateKey: string } {
+  return { ca: `${certs}/ca.crt`, certificate: `${certs}/mtls.crt`, privateKey: `${certs}/mtls.key` };
+}
+
 function absolute(text: string): AbsolutePath {
   const path = absolutePath(resolve(text));
   if (path === undefined) throw new AgentError('config.invalid', { problem: `not a path: ${JSON.stringify(text)}` });

@@ -1,23 +1,60 @@
 import type { Container, ServiceIdentifier } from 'inversify';
+import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server.js';
+import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
+import type { LinkConnections } from '../adapters/link/link-connections.js';
+import type { GrpcLogConnection } from '../adapters/log/grpc-log-connection.js';
 import type { PrometheusServer } from '../adapters/metrics/prometheus-server.js';
 import type { Agent } from '../app/agent/agent.js';
 import type { OptionalServerSubsystem } from '../app/agent/optional-server-subsystem.js';
+import type { Subsystem } from '../app/agent/subsystem.js';
+import type { AuditSubsystem } from '../app/audit/audit-subsystem.js';
+import type { EnrolmentService } from '../app/certificate/enrolment-service.js';
+import type { EnrolmentSubsystem } from '../app/certificate/enrolment-subsystem.js';
+import type { EnrolmentView } from '../app/certificate/enrolment-view.js';
+import type { RenewalSubsystem } from '../app/certificate/renewal-subsystem.js';
+import type { ServerPairSubsystem } from '../app/certificate/server-pair-subsystem.js';
 import type { HealthSubsystem } from '../app/dataplane/health-subsystem.js';
 import type { L4Subsystem } from '../app/dataplane/l4-subsystem.js';
-import type { LogConsumer } from '../app/log/log-consumer.js';
+import type { VipRoutesSubsystem } from '../app/dataplane/vip-routes-subsystem.js';
+import type { Dispatcher } from '../app/dispatch/dispatcher.js';
+import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
+import type { InstructionBook } from '../app/dispatch/instruction-book.js';
+import type { Cordons } from '../app/fleet/cordons.js';
+import type { FleetSubsystem } from '../app/fleet/fleet-subsystem.js';
+import type { NodeEvents } from '../app/fleet/node-events.js';
+import type { InstructionEngine } from '../app/instruction/instruction-engine.js';
+import type { LinkSubsystem } from '../app/link/link-subsystem.js';
+import type { NodeSessions } from '../app/link/node-sessions.js';
+import type { PresenceBoard } from '../app/link/presence-board.js';
+import type { BoundNodeNames } from '../app/log/bound-node-names.js';
+import type { GuardedProposals } from '../app/log/guarded-proposals.js';
+import type { LocalLog } from '../app/log/local-log.js';
 import type { LogStoreSubsystem } from '../app/log/log-store-subsystem.js';
+import type { RemoteLogConsumer } from '../app/log/remote-log-consumer.js';
+import type { ViewKeeper } from '../app/log/view-keeper.js';
 import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsystem.js';
+import type { InstructionPolicy } from '../domain/instruction/policy.js';
+import type { AuditLog } from '../ports/audit/audit-log.js';
 import type { Clock } from '../ports/clock.js';
 import type { DataPlane } from '../ports/dataplane/data-plane.js';
 import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
 import type { Explainer } from '../ports/driving/explainer.js';
+import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
 import type { Operations } from '../ports/driving/operations.js';
+import type { Registrations } from '../ports/driving/registrations.js';
 import type { Resources } from '../ports/driving/resources.js';
 import type { DrivingServer } from '../ports/driving/server.js';
-import type { OwnedLog } from '../ports/log/ordered-log.js';
+import type { Tokens } from '../ports/driving/tokens.js';
+import type { Journal } from '../ports/instruction/journal.js';
+import type { ControlLink } from '../ports/link/control-link.js';
+import type { OrderedLog, OwnedLog } from '../ports/log/ordered-log.js';
+import type { StateView } from '../ports/log/state-view.js';
 import type { Logger } from '../ports/logger.js';
+import type { ProblemSource } from '../ports/node/problem-source.js';
 import type { Outbox } from '../ports/outbox/outbox.js';
+import type { ControlPlane } from './control-plane.js';
+import type { EnrolledNode } from './enrolled-node.js';
 import type { Facts } from './facts.js';
 
 const token = <T>(name: string): ServiceIdentifier<T> => Symbol.for(name);
@@ -26,7 +63,13 @@ export const Ports = {
   clock: token<Clock>('port.clock'),
   logger: token<Logger>('port.logger'),
   outbox: token<Outbox>('port.outbox'),
-  log: token<OwnedLog>('port.log'),
+  log: token<OrderedLog>('port.log'),
+  /** The same, where this process holds it itself. */
+  ownedLog: token<OwnedLog>('port.ownedLog'),
+  /** Whose head those are answered by who ask this node. */
+  askedLog: token<Pick<OrderedLog, 'head'>>('port.askedLog'),
+  /** What is wrong beside the data plane; asked when `status` is. */
+  problems: token<ProblemSource>('port.problems'),
   dataPlane: token<DataPlane>('port.dataPlane'),
   healthProber: token<HealthProber>('port.healthProber'),
   listenPortMemory: token<ListenPortMemory>('port.listenPortMemory'),
@@ -40,7 +83,7 @@ export const UseCases = {
 
 export const Subsystems = {
   logStore: token<LogStoreSubsystem>('subsystem.logStore'),
-  logConsumer: token<LogConsumer>('subsystem.logConsumer'),
+  logConsumer: token<StateView & Subsystem>('subsystem.logConsumer'),
   controlPlane: token<ControlPlaneSubsystem>('subsystem.controlPlane'),
   l4: token<L4Subsystem>('subsystem.l4'),
   metrics: token<OptionalServerSubsystem>('subsystem.metrics'),
@@ -56,4 +99,62 @@ export const Root = {
   facts: token<Facts>('root.facts'),
   agent: token<Agent>('root.agent'),
   container: token<Container>('root.container'),
+  controlPlane: token<ControlPlane>('root.controlPlane'),
+  node: token<EnrolledNode>('root.node'),
+};
+
+/** Of a node of a fleet. */
+export const NodePorts = {
+  remoteLog: token<GrpcLogConnection>('node.remoteLog'),
+  localLog: token<LocalLog>('node.localLog'),
+  viewKeeper: token<ViewKeeper>('node.viewKeeper'),
+  journal: token<Journal>('node.journal'),
+  policy: token<{ current: InstructionPolicy }>('node.policy'),
+  connections: token<LinkConnections>('node.connections'),
+  link: token<ControlLink>('node.link'),
+};
+
+export const NodeSubsystems = {
+  audit: token<AuditSubsystem>('node.subsystem.audit'),
+  logConsumer: token<RemoteLogConsumer>('node.subsystem.logConsumer'),
+  vipRoutes: token<VipRoutesSubsystem>('node.subsystem.vipRoutes'),
+  engine: token<InstructionEngine>('node.subsystem.engine'),
+  renewal: token<RenewalSubsystem>('node.subsystem.renewal'),
+  link: token<LinkSubsystem>('node.subsystem.link'),
+};
+
+/** Of a control plane. */
+export const FleetPorts = {
+  audit: token<AuditLog>('fleet.audit'),
+  enrolmentView: token<EnrolmentView>('fleet.enrolmentView'),
+  presence: token<PresenceBoard>('fleet.presence'),
+  cordons: token<Cordons>('fleet.cordons'),
+  book: token<InstructionBook>('fleet.book'),
+  bodies: token<InstructionBodies>('fleet.bodies'),
+  dispatcher: token<Dispatcher>('fleet.dispatcher'),
+  sessions: token<NodeSessions>('fleet.sessions'),
+  names: token<BoundNodeNames>('fleet.names'),
+  events: token<NodeEvents>('fleet.events'),
+};
+
+export const FleetUseCases = {
+  enrolment: token<EnrolmentService>('fleet.useCase.enrolment'),
+  tokens: token<Tokens>('fleet.useCase.tokens'),
+  registrations: token<Registrations>('fleet.useCase.registrations'),
+  instructions: token<Instructions>('fleet.useCase.instructions'),
+  nodes: token<FleetNodes>('fleet.useCase.nodes'),
+};
+
+export const FleetSubsystems = {
+  audit: token<AuditSubsystem>('fleet.subsystem.audit'),
+  enrolment: token<EnrolmentSubsystem>('fleet.subsystem.enrolment'),
+  fleet: token<FleetSubsystem>('fleet.subsystem.fleet'),
+  nodeProposals: token<GuardedProposals>('fleet.subsystem.nodeProposals'),
+  l1: token<ServerPairSubsystem>('fleet.subsystem.l1'),
+  l2: token<ServerPairSubsystem>('fleet.subsystem.l2'),
+};
+
+export const FleetServers = {
+  registration: token<GrpcEnrolmentServer>('fleet.server.registration'),
+  nodes: token<GrpcNodeServer>('fleet.server.nodes'),
 };

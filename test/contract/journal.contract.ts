@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { InstructionKey, Tag } from '../../src/domain/instruction/model.js';
-import { ackedRow, finishedRow, type Row, receivedRow, startedRow } from '../../src/domain/instruction/row.js';
+import { ackedRow, finishedRow, type Row, receivedRow, startedRow, tombstoneOf } from '../../src/domain/instruction/row.js';
 import type { Epoch } from '../../src/domain/link/model.js';
 import type { Journal, JournalChange } from '../../src/ports/instruction/journal.js';
 
@@ -63,6 +63,15 @@ export function journalContract(name: string, make: () => Promise<() => Journal>
       await journal.commit([put(sampleRow('t1'))], options);
       expect(await journal.find([key('t1', 'fleet-b')], options)).toEqual([undefined]);
       await journal.close();
+    });
+
+    test('A9: a tombstone is kept as it is', async () => {
+      const { journal, again } = await opened();
+      const tombstone = tombstoneOf(finishedRow(sampleRow('t1'), 'done', NOW));
+      await journal.commit([put(tombstone)], options);
+      const { next } = await reopen(journal, again);
+      expect((await next.find([key('t1')], options))[0]?.row).toEqual(tombstone);
+      await next.close();
     });
 
     test('a row keeps its place when it changes', async () => {

@@ -70,15 +70,15 @@ export function pairStoreContract(name: string, make: () => Promise<PairStoreKit
       expect(await store.load(options)).toEqual({ current, staged: undefined });
     });
 
-    test('one that is of no use is removed, but never the current one', async () => {
+    test('of several that are kept the newest counts, and using it ends the others', async () => {
       const { store } = await make();
-      const { first, second } = await some();
+      const { first, second, third } = await some();
       const current = await inUse(store, first);
-      const staged = await store.stage(second, options);
-      await store.discard(staged.serial, options);
-      await store.discard(staged.serial, options);
-      await store.discard(current.serial, options);
-      expect(await store.load(options)).toEqual({ current, staged: undefined });
+      const older = await store.stage(second, options);
+      const staged = await store.stage(third, options);
+      expect(await store.load(options)).toEqual({ current, staged });
+      await store.activate(staged.serial, options);
+      await expect(store.activate(older.serial, options)).rejects.toMatchObject({ code: 'certificate.not_written' });
     });
 
     test('certificate and key of two pairs are refused', async () => {
@@ -126,7 +126,6 @@ export function pairStoreContract(name: string, make: () => Promise<PairStoreKit
       const { first } = await some();
       await expect(store.load(aborted)).rejects.toThrow();
       await expect(store.stage(first, aborted)).rejects.toThrow();
-      await expect(store.discard('aa', aborted)).rejects.toThrow();
       const staged = await store.stage(first, options);
       await expect(store.activate(staged.serial, aborted)).rejects.toThrow();
       expect(await store.load(options)).toEqual({ current: undefined, staged });

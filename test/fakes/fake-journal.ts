@@ -23,12 +23,15 @@ interface Stored {
 
 /** What outlives a process: several journals may be opened on it, one after the other. */
 export class FakeJournalDisk {
+  readonly id: string;
   readonly rows = new Map<string, Stored>();
   readonly epochs = new Map<string, Epoch>();
   counter = 0n;
   full = false;
 
-  constructor(readonly id = 'journal-1') {}
+  constructor(id = 'journal-1') {
+    this.id = id;
+  }
 
   /** `tag type state attempt outcome`, one a line, in the order of their receipt. */
   dump(): string {

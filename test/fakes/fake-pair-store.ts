@@ -11,6 +11,12 @@ export class FakePairStore implements PairStore {
   #current: string | undefined;
   #problems: readonly StatusProblem[] = [];
   #failure: unknown;
+  #lateFailure: unknown;
+
+  /** The next `activate` rejects with `error` when the pair is in use already. */
+  failAfterActivation(error: unknown): void {
+    this.#lateFailure = error;
+  }
 
   /** The next call rejects with `error` and changes nothing. */
   failNext(error: unknown): void {
@@ -55,11 +61,9 @@ export class FakePairStore implements PairStore {
     if (former === serial) return;
     this.#current = serial;
     for (const each of this.#pairs.keys()) if (each !== serial && each !== former) this.#pairs.delete(each);
-  }
-
-  async discard(serial: string, { signal }: CallOptions): Promise<void> {
-    this.#mayFail(signal);
-    if (serial !== this.#current) this.#pairs.delete(serial);
+    const failure = this.#lateFailure;
+    this.#lateFailure = undefined;
+    if (failure !== undefined) throw failure;
   }
 
   problems(): readonly StatusProblem[] {

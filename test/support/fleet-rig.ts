@@ -102,7 +102,15 @@ export async function fleetOn(
   const instructions = new DispatchService({ store, book, bodies, registrations, clock, newId, sessions, heldBack });
   const nodes = new FleetNodesService({ store, registrations, presence, sessions, cordons, book, clock });
   const sweep = new FinishedSweep({ ...common, book });
-  const subsystem = new FleetSubsystem({ presence, cordons, book, dispatcher, sessions, sweep });
+  const subsystem = new FleetSubsystem({
+    presence,
+    cordons,
+    book,
+    dispatcher,
+    sessions,
+    sweep,
+    revocations: { onRevoked: () => () => {} },
+  });
   await subsystem.start();
   await subsystem.ready(options.signal);
   await settle();

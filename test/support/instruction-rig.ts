@@ -129,13 +129,16 @@ export class InstructionWorld {
 
 /** One life of the agent. */
 export class Process {
+  readonly world: InstructionWorld;
+  readonly engine: InstructionEngine;
+  readonly journal: FakeJournal;
   #session: FakeSession | undefined;
 
-  constructor(
-    readonly world: InstructionWorld,
-    readonly engine: InstructionEngine,
-    readonly journal: FakeJournal,
-  ) {}
+  constructor(world: InstructionWorld, engine: InstructionEngine, journal: FakeJournal) {
+    this.world = world;
+    this.engine = engine;
+    this.journal = journal;
+  }
 
   connect(session = new FakeSession()): FakeSession {
     this.#session = session;
@@ -144,9 +147,10 @@ export class Process {
   }
 
   drop(): void {
-    this.#session?.end();
-    this.engine.closed();
+    const session = this.#session;
     this.#session = undefined;
+    session?.end();
+    if (session !== undefined) this.engine.closed(session);
   }
 
   /** The message arrives on the current stream. */

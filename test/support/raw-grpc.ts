@@ -57,7 +57,11 @@ export class RawCall {
     const [headers, status] = [Promise.withResolvers<IncomingHttpHeaders>(), Promise.withResolvers<RawStatus>()];
     [this.headers, this.status] = [headers.promise, status.promise];
     const onTrailers = (trailers: IncomingHttpHeaders) =>
-      status.resolve({ code: Number(trailers['grpc-status']), message: decodeURI(String(trailers['grpc-message'] ?? '')), trailers });
+      status.resolve({
+        code: Number(trailers['grpc-status']),
+        message: decodeURI(String(trailers['grpc-message'] ?? '')),
+        trailers,
+      });
     stream.on('response', (answer) => {
       headers.resolve(answer);
       if (answer['grpc-status'] !== undefined) onTrailers(answer);
@@ -171,7 +175,8 @@ export class RawServer {
       stream,
       headers,
       send: (message) => {
-        if (!stream.headersSent) stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+        if (!stream.headersSent)
+          stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
         stream.write(frame(message));
       },
     };

@@ -13,8 +13,9 @@ export interface FilePairStoreConfig {
   /** `certs` in the data directory. */
   readonly folder: string;
   /**
-   * Where other programs, and an older agent, look for the current pair: brought up to date at each `load` and `activate`. On a node that
-   * has no `folder` yet, the pair that is there is the current one.
+   * Where other programs, and an older agent, look for the current pair: brought up to date at each `load` and `activate`; where that
+   * fails it is a problem, and the pair is in use all the same. On a node that has no `folder` yet, the pair that is there is the current
+   * one.
    */
   readonly flat: PairFiles;
 }
@@ -32,6 +33,17 @@ export class FilePairStore implements PairStore {
   }
 
   async load(options: CallOptions): Promise<StoredPairs> {
+    options.signal.throwIfAborted();
+    try {
+      return await this.#load(options);
+    } catch (cause) {
+      options.signal.throwIfAborted();
+      const problem = `${this.#folder.path} cannot be read: ${errnoOf(cause) ?? String(cause)}`;
+      throw new AgentError('certificate.unusable', { problem }, { cause });
+    }
+  }
+
+  async #load(options: CallOptions): Promise<StoredPairs> {
     const problems: StatusProblem[] = [];
     const { current: linked, pairs, damaged } = await this.#read(options);
     for (const [serial, problem] of damaged) problems.push(damage(`${this.#folder.path}/${serial}`, problem));
@@ -74,14 +86,8 @@ export class FilePairStore implements PairStore {
           if (each !== serial && each !== former) await this.#folder.remove(each);
         }
       }
-      const problem = await this.#publish(there.pair, options);
-      if (problem !== undefined) throw new AgentError('certificate.not_written', { problem });
-    });
-  }
-
-  async discard(serial: string, options: CallOptions): Promise<void> {
-    await this.#writing(options, async () => {
-      if ((await this.#folder.current()) !== serial) await this.#folder.remove(serial);
+      const unpublished = await this.#publish(there.pair, options);
+      this.#problems = unpublished === undefined ? [] : [damage('certificate files', unpublished)];
     });
   }
 

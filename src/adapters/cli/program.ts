@@ -1,26 +1,45 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from 'commander';
 import { defaults } from '../../domain/config/defaults.js';
-import { flagOf, type Setting, settingNames, settings } from '../../domain/config/model.js';
+import { type Daemon, flagOf, type Setting, settingNames, settings } from '../../domain/config/model.js';
 import { renderSetting } from '../../domain/config/render.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { DEFAULT_NAMESPACE } from '../../domain/resource/model.js';
 import { type CliContext, type ExitCode, exitCodes, UsageError } from './context.js';
 import { type OutputFormat, paint, structured } from './output.js';
 
-/** What `holdfast dev` is started with. */
-export interface DevOptions {
+/** What a daemon is started with. */
+export interface DaemonOptions {
   readonly dataDir: string | undefined;
   readonly root: string | undefined;
   readonly config: string | undefined;
+  /** Settings given as flags. */
+  readonly flags: Readonly<Partial<Record<Setting, string>>>;
+}
+
+export interface DevOptions extends DaemonOptions {
   readonly apply: readonly string[];
   readonly watch: boolean;
-  /** Settings given as flags, by their flag. */
-  readonly flags: Readonly<Partial<Record<Setting, string>>>;
+}
+
+export interface RegisterOptions {
+  readonly dataDir: string | undefined;
+  readonly root: string | undefined;
+  /** `host` or `host:port`. */
+  readonly server: string;
+  readonly account: string;
+  /** `-` for standard input; undefined: HOLDFAST_TOKEN has the token. */
+  readonly tokenFile: string | undefined;
+  readonly ca: string;
+  readonly caSha256: string | undefined;
+  readonly output: OutputFormat;
 }
 
 /** The verbs that need more than a client: they run the daemon, or work on its files. */
 export interface LocalVerbs {
   dev(context: CliContext, options: DevOptions): Promise<ExitCode>;
+  agent(context: CliContext, options: DaemonOptions): Promise<ExitCode>;
+  server(context: CliContext, options: DaemonOptions): Promise<ExitCode>;
+  register(context: CliContext, options: RegisterOptions): Promise<ExitCode>;
   restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
 }
 
@@ -84,7 +103,7 @@ function buildProgram(context: CliContext, version: string, local: LocalVerbs, d
     .configureHelp({ optionDescription, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput({ writeOut: console.out, writeErr: console.err });
-  const adders = [addDev, addManifestVerbs, addReadingVerbs, addExplain, addDelete, addOperations, addRestore];
+  const adders = [addDev, addFleetDaemons, addManifestVerbs, addReadingVerbs, addExplain, addDelete, addOperations, addRestore];
   for (const add of [...adders, addInstructionVerbs, addNodeVerbs, addTokenVerbs]) add(program, { context, local, done });
   program
     .command('version')
@@ -108,35 +127,71 @@ interface Wiring {
 }
 
 function addDev(program: Command, { context, local, done }: Wiring): void {
-  const command = program
-    .command('dev')
-    .description('run agent and control plane in one process on this machine: no root, loopback only')
-    .addOption(dataDirOption('where its state stands (default: ./.holdfast)'))
-    .option('--root <dir>', 'prefix of every absolute path')
-    .option('--config <file>', 'configuration file (default: holdfast.yaml in the data directory)')
+  const command = daemon(
+    program.command('dev').description('run agent and control plane in one process on this machine: no root, loopback only'),
+    'dev',
+    './.holdfast',
+  )
     .option('--apply <path>', 'apply a manifest or a folder of them at the start; may be repeated', collect, [])
     .option('--watch', 'apply again whenever they change, and remove what they no longer hold', false);
-  const fallback = defaults('dev');
-  for (const setting of settingNames) {
-    const { value, help } = settings[setting];
-    // As text only: what the parser fills in would look like a flag that was given, over file and variables.
-    command.option(`${flagOf(setting)} <${value}>`, `${help} (default: ${renderSetting(setting, fallback)})`);
-  }
   command.action(async (options: Record<string, unknown>) => {
-    const { dataDir, root, config, watch } = options;
     const apply = options.apply as readonly string[];
-    if (watch === true && apply.length === 0) command.error('error: --watch needs --apply', { exitCode: exitCodes.usage });
-    done(
-      await local.dev(context, {
-        dataDir: text(dataDir),
-        root: text(root),
-        config: text(config),
-        apply,
-        watch: watch === true,
-        flags: flagsOf(command),
-      }),
-    );
+    const watch = options.watch === true;
+    if (watch && apply.length === 0) command.error('error: --watch needs --apply', { exitCode: exitCodes.usage });
+    done(await local.dev(context, { ...daemonOptions(command), apply, watch }));
   });
+}
+
+const SYSTEM_DATA_DIR = '/var/lib/holdfast';
+
+function addFleetDaemons(program: Command, { context, local, done }: Wiring): void {
+  const agent = daemon(
+    program
+      .command('agent')
+      .description('run the agent of this machine: it holds a link to its control plane and carries traffic'),
+    'agent',
+    SYSTEM_DATA_DIR,
+  );
+  agent.action(async () => done(await local.agent(context, daemonOptions(agent))));
+  const server = daemon(
+    program.command('server').description('run a control plane for many machines'),
+    'server',
+    SYSTEM_DATA_DIR,
+  );
+  server.action(async () => done(await local.server(context, daemonOptions(server))));
+  program
+    .command('register')
+    .description('make this machine a node of a control plane; the token comes from HOLDFAST_TOKEN or a file')
+    .requiredOption('--server <host>', 'the control plane, host or host:port (default port: 9191)')
+    .requiredOption('--account <name>', 'the account that the token was made for')
+    .requiredOption('--ca <file>', 'the root that the control plane registers under')
+    .option('--ca-sha256 <hex>', 'SHA-256 of the bytes of that file')
+    .option('--token-file <file>', 'where the token stands; - for standard input')
+    .addOption(dataDirOption(`where the state of the agent stands (default: ${SYSTEM_DATA_DIR})`))
+    .option('--root <dir>', 'prefix of every absolute path')
+    .addOption(outputOption())
+    .action(async (options) => done(await local.register(context, options)));
+}
+
+/** The options of a daemon: where things are, and the settings that it reads. */
+function daemon(command: Command, which: Daemon, dataDir: string): Command {
+  command
+    .addOption(dataDirOption(`where its state stands (default: ${dataDir})`))
+    .option('--root <dir>', 'prefix of every absolute path')
+    .option('--config <file>', 'configuration file (default: holdfast.yaml in the data directory)');
+  const fallback = defaults(which === 'dev' ? 'dev' : 'production');
+  for (const setting of settingNames) {
+    const { value, help, of } = settings[setting];
+    // As text only: what the parser fills in would look like a flag that was given, over file and variables.
+    if (of.includes(which))
+      command.option(`${flagOf(setting)} <${value}>`, `${help} (default: ${renderSetting(setting, fallback)})`);
+  }
+  return command;
+}
+
+function daemonOptions(command: Command): DaemonOptions {
+  const { dataDir, root, config } = command.opts<Record<string, unknown>>();
+  return { dataDir: text(dataDir), root: text(root), config: text(config), flags: flagsOf(command) };
 }
 
 function flagsOf(command: Command): Partial<Record<Setting, string>> {

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { TaskId } from '../../ports/instruction/task-runner.js';
@@ -94,13 +93,13 @@ export class RunnerProgram {
 }
 
 async function startRunner(path: string, args: readonly string[], task: Buffer): Promise<StartedRunner> {
-  const child = spawn(path, args, { detached: true, stdio: ['pipe', 'pipe', 'pipe'], env: environment, cwd: '/' });
+  const child: ChildProcess = spawn(path, args, { detached: true, stdio: 'pipe', env: environment, cwd: '/' });
   const exit = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   // Its side is open until the answer: a runner that nobody listens to starts nothing. It may end before it has read all.
-  child.stdin.on('error', () => {});
-  child.stdin.write(task);
+  child.stdin?.on('error', () => {});
+  child.stdin?.write(task);
   const output = await outputOf(child);
-  child.stdin.destroy();
+  child.stdin?.destroy();
   // The daemon may end before the task.
   child.unref();
   return {
@@ -118,9 +117,11 @@ async function startRunner(path: string, args: readonly string[], task: Buffer):
 }
 
 /** Until it closes both, which a runner does when it has answered. Rejects when it could not be executed. */
-function outputOf(child: ChildProcess & { readonly stdout: Readable; readonly stderr: Readable }): Promise<Output> {
+function outputOf(child: ChildProcess): Promise<Output> {
   return new Promise((resolve, reject) => {
     child.on('error', reject);
+    // Without descriptors for streams there are none, and the error is on its way.
+    if (!child.stdout || !child.stderr) return;
     Promise.all([text(child.stdout), text(child.stderr)]).then(
       ([answer, complaint]) => resolve({ answer: answer.trim(), complaint: complaint.trim() }),
       reject,

@@ -5,7 +5,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { InstructionKey } from '../../domain/instruction/model.js';
 import { isFinished } from '../../domain/instruction/row.js';
 import { AgentError } from '../../domain/kernel/errors.js';
-import type { Epoch } from '../../domain/link/model.js';
+import { epoch as epochOf } from '../../domain/link/model.js';
 import type {
   JournalChange,
   JournalEntry,
@@ -201,7 +201,7 @@ export class SqliteJournalFile {
       .all()
       .map((columns) => entryOf(columns));
     const epochs = db.prepare('SELECT fleet, epoch FROM epochs').all();
-    return { live, epochs: new Map(epochs.map(({ fleet, epoch }) => [String(fleet), BigInt(String(epoch)) as Epoch])) };
+    return { live, epochs: new Map(epochs.map(({ fleet, epoch }) => [String(fleet), epochOf(BigInt(String(epoch)))])) };
   }
 
   /** Undefined when it is durable. What a failed commit has done is learnt from the file. */

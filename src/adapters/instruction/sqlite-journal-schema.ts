@@ -20,15 +20,15 @@ export const SCHEMA = `
 `;
 
 /** Columns of an entry, to be read by `entryOf`. */
-export const ENTRY = `i.facts, p.sequence IS NOT NULL AS has_payload, r.sequence IS NOT NULL AS has_reply,
+export const ENTRY = `i.fleet, i.tag, i.facts, p.sequence IS NOT NULL AS has_payload, r.sequence IS NOT NULL AS has_reply,
   coalesce(length(r.type) + length(r.json_b64), 0) AS reply_bytes
   FROM instructions i LEFT JOIN payloads p USING (sequence) LEFT JOIN replies r USING (sequence)`;
 
 export type Columns = Readonly<Record<string, unknown>>;
 
-export function entryOf({ facts, has_payload, has_reply, reply_bytes }: Columns): JournalEntry {
+export function entryOf({ fleet, tag, facts, has_payload, has_reply, reply_bytes }: Columns): JournalEntry {
   return {
-    row: rowOf(String(facts)),
+    row: rowOf(fleet, tag, String(facts)),
     hasPayload: has_payload === 1,
     hasReply: has_reply === 1,
     replyBytes: Number(reply_bytes),
@@ -39,20 +39,23 @@ export function replyOf({ type, json_b64 }: Columns): StoredReply {
   return typeof type === 'string' ? { type, jsonB64: String(json_b64) } : 'none';
 }
 
-export function factsOf({ epoch, ...row }: Row): string {
-  return JSON.stringify({ ...row, epoch: epoch?.toString() });
-}
-
-/** Undefined members are left out in JSON and put back here, so that a row is the same in every process. */
-function rowOf(facts: string): Row {
-  const { epoch, ...row } = JSON.parse(facts);
-  return { ...ABSENT, ...row, epoch: epoch === undefined ? undefined : BigInt(epoch) } as Row;
-}
-
-const ABSENT = {
-  ...{ expiresAt: undefined, task: undefined, step: undefined },
+/** What is as usual is left out: a tombstone takes about 250 bytes. */
+const USUAL: Readonly<Record<string, unknown>> = {
+  ...{ payloadDigest: '', who: '', lanes: [], boot: '', background: false, attempt: 0 },
+  ...{ epoch: undefined, expiresAt: undefined, task: undefined, step: undefined },
   ...{ outcome: undefined, finishedAt: undefined, ackedAt: undefined },
 };
+
+export function factsOf({ fleet: _, tag: __, epoch, ...row }: Row): string {
+  const facts = { ...row, epoch: epoch?.toString() };
+  const said = Object.entries(facts).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(USUAL[name]));
+  return JSON.stringify(Object.fromEntries(said));
+}
+
+function rowOf(fleet: unknown, tag: unknown, facts: string): Row {
+  const { epoch, ...row } = JSON.parse(facts);
+  return { ...USUAL, ...row, fleet, tag, epoch: epoch === undefined ? undefined : BigInt(epoch) } as Row;
+}
 
 /** @throws AgentError `journal.newer_schema`; Error when there is none */
 export function checkSchema(db: DatabaseSync): void {

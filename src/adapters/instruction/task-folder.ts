@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { constants, type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { constants, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { TaskExit, TaskId, TaskOutput } from '../../ports/instruction/task-runner.js';
 import { errnoOf } from '../files/errno.js';
-import { readTextFile } from '../files/text-file.js';
 import { type OutputCount, parseExitRecord } from './exit-record.js';
 
 const GREATEST_EXIT_RECORD = 512;
@@ -38,10 +37,11 @@ export class TaskFolder {
     return exists(join(this.path, 'started'));
   }
 
-  /** The true end; undefined while there is none, and when what stands there is not whole. */
-  async exit(options: CallOptions): Promise<TaskExit | undefined> {
-    const file = await readTextFile(join(this.path, 'exit'), GREATEST_EXIT_RECORD, options);
-    const record = file.found === 'text' ? parseExitRecord(file.text) : undefined;
+  /** The true end; undefined while there is none, and when what stands there is not whole, for ever then. */
+  async exit({ signal }: CallOptions): Promise<TaskExit | undefined> {
+    signal.throwIfAborted();
+    const text = Buffer.from(await readStart(join(this.path, 'exit'), GREATEST_EXIT_RECORD)).toString('latin1');
+    const record = parseExitRecord(text);
     if (record === undefined) return undefined;
     const [stdout, stderr] = await Promise.all([this.#output('stdout', record.stdout), this.#output('stderr', record.stderr)]);
     return { ...record, kind: 'exited', stdout, stderr };
@@ -66,22 +66,25 @@ export class TaskFolder {
   }
 }
 
+/** There is nothing to be read, now or later. That there are no descriptors left, for one, says nothing of a file. */
+const nothingThere: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'EIO']);
+
+/** The first `length` bytes, or what there is of them. */
 async function readStart(path: string, length: number): Promise<Uint8Array> {
-  let file: FileHandle;
   try {
-    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
-  } catch {
-    return new Uint8Array();
-  }
-  try {
-    const { size } = await file.stat();
-    const buffer = Buffer.alloc(Math.min(length, size));
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-    return buffer.subarray(0, bytesRead);
-  } catch {
-    return new Uint8Array();
-  } finally {
-    await file.close();
+    // Whatever stands in its place, a FIFO or a link, holds nothing up and leads nowhere.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    try {
+      const { size } = await file.stat();
+      const buffer = Buffer.alloc(Math.min(length, size));
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+      return buffer.subarray(0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (nothingThere.has(errnoOf(error) ?? '')) return new Uint8Array();
+    throw error;
   }
 }
 

@@ -1,5 +1,5 @@
 import { access, readFile } from 'node:fs/promises';
-import { type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { isIP } from 'node:net';
 import { AgentError } from '../../domain/kernel/errors.js';

@@ -13,6 +13,9 @@ import { refused, unary } from './unary-calls.js';
 
 /** A request has a token, a CSR of a few KiB and the networks of a machine. */
 const MAX_REQUEST_BYTES = 1024 * 1024;
+/** A registration is one call; whoever may connect is anybody. */
+const IDLE_MS = 30_000;
+const MOST_OPEN = 2_000;
 
 export interface GrpcEnrolmentServerParts {
   readonly listen: { readonly host: string; readonly port: number };
@@ -35,8 +38,9 @@ export class GrpcEnrolmentServer implements DrivingServer {
     this.#server = new GrpcTlsServer({
       listen,
       pair,
-      limits: { ...usualLimits, ...limits },
+      limits: { ...usualLimits, open: MOST_OPEN, ...limits },
       maxMessageBytes: MAX_REQUEST_BYTES,
+      idleMs: IDLE_MS,
       services: [
         {
           definition: NodewardService,

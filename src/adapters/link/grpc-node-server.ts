@@ -20,6 +20,9 @@ import { type AcceptLimits, type ServerPair, usualLimits } from './tls-acceptor.
 import { refused, signalOf, unary } from './unary-calls.js';
 
 const UPLOADS_AT_ONCE = 2;
+const IDLE_MS = 300_000;
+/** Of a stop: for streams that were ended just before. */
+const LAST_WORDS_MS = 1_000;
 
 /** A service on the mutual channel; its handlers ask `nodeOf` who calls. */
 export interface NodeService {
@@ -52,6 +55,7 @@ export class GrpcNodeServer implements DrivingServer {
   readonly #nodelogs = new RateLimits({ perSecond: 10, burst: 50 });
   readonly #statuses = new RateLimits({ perSecond: 1, burst: 5 });
   readonly #uploads = new UploadSlots(UPLOADS_AT_ONCE);
+  readonly #ending = new Set<Promise<void>>();
   readonly #counts = { malformed: 0, limited: 0, refused: 0 };
 
   constructor(parts: GrpcNodeServerParts) {
@@ -62,6 +66,7 @@ export class GrpcNodeServer implements DrivingServer {
       pair,
       limits: { ...usualLimits, ...limits },
       maxMessageBytes: MAX_RECEIVED_BYTES,
+      idleMs: IDLE_MS,
       services: this.#services(),
       interceptor: (called) =>
         this.#peers.interceptor(
@@ -76,8 +81,13 @@ export class GrpcNodeServer implements DrivingServer {
     return this.#server.start();
   }
 
-  stop(): Promise<void> {
-    return this.#server.stop();
+  /** Streams that were ended before get their status. */
+  async stop(): Promise<void> {
+    const timer = new AbortController();
+    const late = this.#parts.clock.sleep(LAST_WORDS_MS, { signal: timer.signal }).catch(() => {});
+    await Promise.race([Promise.all(this.#ending), late]);
+    timer.abort();
+    await this.#server.stop();
   }
 
   /** Connections from now on get the pair as it is now. */
@@ -171,6 +181,10 @@ export class GrpcNodeServer implements DrivingServer {
       admit: (node, message) => this.#admitMessage(node, message),
       onMalformed: () => {
         this.#counts.malformed++;
+      },
+      onEnding: (over) => {
+        this.#ending.add(over);
+        void over.then(() => this.#ending.delete(over));
       },
       onFault: (error) => this.#onFault(error),
       now: () => clock.now(),

@@ -24,8 +24,8 @@ const budgets = {
   streamResetRate: 10,
 };
 
-/** A connection without a call for so long is closed. */
-const IDLE_MS = 300_000;
+/** Of a stop: for what was said last, such as when to come back. */
+const GOODBYE_MS = 500;
 
 export interface GrpcTlsServerParts {
   readonly listen: { readonly host: string; readonly port: number };
@@ -33,6 +33,8 @@ export interface GrpcTlsServerParts {
   readonly pair: () => ServerPair;
   readonly limits: AcceptLimits;
   readonly maxMessageBytes: number;
+  /** A connection without a call for so long is closed. */
+  readonly idleMs: number;
   readonly services: readonly Service[];
   /** For every method; `called` gives the connection of a call. */
   readonly interceptor: (called: (ends: Ends) => TLSSocket | undefined) => ServerInterceptor;
@@ -55,13 +57,13 @@ export class GrpcTlsServer implements DrivingServer {
   /** @throws AgentError `link.not_served` */
   async start(): Promise<void> {
     if (this.#running !== undefined) return;
-    const { listen, pair, limits, maxMessageBytes, services, interceptor } = this.#parts;
+    const { listen, pair, limits, maxMessageBytes, idleMs, services, interceptor } = this.#parts;
     let injector: ConnectionInjector | undefined;
     const onSecure = (socket: TLSSocket) => injector?.injectConnection(socket);
     const acceptor = new TlsAcceptor({ listen, pair, limits, onSecure });
     const grpc = new Server({
       'grpc.max_receive_message_length': maxMessageBytes,
-      'grpc.max_connection_idle_ms': IDLE_MS,
+      'grpc.max_connection_idle_ms': idleMs,
       'grpc.enable_channelz': 0,
       interceptors: [interceptor((ends) => acceptor.called(ends))],
     });
@@ -75,8 +77,13 @@ export class GrpcTlsServer implements DrivingServer {
   async stop(): Promise<void> {
     const running = this.#running;
     this.#running = undefined;
-    await running?.acceptor.stop();
-    running?.grpc.forceShutdown();
+    if (running === undefined) return;
+    running.acceptor.stopListening();
+    // Its callback comes before what was written last has gone out.
+    running.grpc.tryShutdown(() => {});
+    await running.acceptor.drained(GOODBYE_MS);
+    running.grpc.forceShutdown();
+    await running.acceptor.stop();
   }
 
   /** Connections from now on get the pair as it is now. */

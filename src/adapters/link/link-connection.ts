@@ -21,6 +21,8 @@ export interface ClientPair {
 /** @throws whatever reading files throws */
 export type ReadPair = (options: CallOptions) => Promise<ClientPair>;
 
+/** Over all addresses of a name. */
+const CONNECT_MS = 10_000;
 /** How often the counter of received bytes is looked at: so much later at most is a byte seen. */
 const LOOK_MS = 500;
 /** A message of 12 MiB in 192 round trips of the usual 64 KiB window would take 20 s at 100 ms. */
@@ -103,24 +105,33 @@ export class LinkConnection {
 }
 
 /**
- * Asks the name service, then tries each of its answers.
+ * Asks the name service, then tries each of its answers, 10 s in all.
  * @throws AgentError `link.unreachable`, `certificate.*`; on abort with the signal's reason
  */
 export async function dial({ address, readPair, pings, clock }: DialParts, { signal }: CallOptions): Promise<LinkConnection> {
   const { host, port } = address;
   const secureContext = await loadPair(readPair, { signal });
+  const addresses = await resolve(host, signal);
+  // Each has its share, so that one behind a silent firewall leaves time for the next.
+  const budgetMs = CONNECT_MS / addresses.length;
   let failure: unknown;
-  for (const ip of await resolve(host, signal)) {
+  for (const ip of addresses) {
     signal.throwIfAborted();
     const where = host === ip ? hostPort(host, port) : `${hostPort(host, port)} (${ip})`;
+    const deadline = AbortSignal.timeout(budgetMs);
     try {
-      return await dialOne({ host, ip, port, where, secureContext, pings, clock }, signal);
+      const attempt = AbortSignal.any([signal, deadline]);
+      return await dialOne({ host, ip, port, where, secureContext, pings, clock }, attempt);
     } catch (error) {
       signal.throwIfAborted();
-      failure = error;
+      failure = deadline.aborted ? tooLate(where, budgetMs, error) : error;
     }
   }
   throw failure;
+}
+
+function tooLate(where: string, budgetMs: number, cause: unknown): AgentError {
+  return new AgentError('link.unreachable', { problem: `${where}: no connection within ${budgetMs / 1_000} s` }, { cause });
 }
 
 async function loadPair(readPair: ReadPair, callOptions: CallOptions): Promise<SecureContext> {

@@ -4,7 +4,8 @@ import type { Clock } from '../../ports/clock.js';
 import type { LinkAddress } from '../../ports/link/control-link.js';
 import { dial, type LinkConnection, type ReadPair } from './link-connection.js';
 
-const CONNECT_MS = 10_000;
+/** Of the name service, and of the connection after it. */
+const DIAL_MS = 15_000;
 
 export interface LinkConnectionsParts {
   /** Read at each new connection. */
@@ -83,24 +84,23 @@ export class LinkConnections {
   #dial(key: string, address: LinkAddress): Promise<LinkConnection> {
     const { readPair, clock } = this.#parts;
     const generation = this.#generation;
-    const deadline = AbortSignal.timeout(CONNECT_MS);
-    const signal = AbortSignal.any([this.#stop.signal, deadline]);
+    const budget = new AbortController();
+    const stop = this.#stop.signal;
+    const onStop = () => budget.abort(stop.reason);
+    const onLate = () =>
+      budget.abort(new AgentError('link.unreachable', { problem: `${key}: the name service does not answer` }));
+    stop.addEventListener('abort', onStop, { once: true });
+    const timer = setTimeout(onLate, DIAL_MS);
     const pings = this.#pings.has(key);
-    const dialling = dial({ address, readPair, pings, clock }, { signal })
+    const dialling = dial({ address, readPair, pings, clock }, { signal: budget.signal })
       .then((connection) => {
         this.#open.add(connection);
         if (generation === this.#generation) this.#replace(key, connection);
         return connection;
       })
-      .catch((error: unknown) => {
-        if (!deadline.aborted) throw error;
-        throw new AgentError(
-          'link.unreachable',
-          { problem: `${key}: no connection within ${CONNECT_MS / 1_000} s` },
-          { cause: error },
-        );
-      })
       .finally(() => {
+        clearTimeout(timer);
+        stop.removeEventListener('abort', onStop);
         if (this.#dialling.get(key) === dialling) this.#dialling.delete(key);
       });
     this.#dialling.set(key, dialling);

@@ -26,6 +26,8 @@ export interface NodeStreamCallParts {
   /** Whether the message may go on to the handler. */
   readonly admit: (node: PeerNode, message: LinkMessage) => boolean;
   readonly onMalformed: () => void;
+  /** It is ended from our side; `over` resolves when its status is on the way, or its connection gone. */
+  readonly onEnding: (over: Promise<void>) => void;
   /** What a handler threw; the stream goes on. */
   readonly onFault: (error: unknown) => void;
   /** Wall clock, milliseconds. */
@@ -38,6 +40,7 @@ export class NodeStreamCall implements NodeStream {
   readonly agent: AgentFacts | undefined;
   readonly #parts: NodeStreamCallParts;
   readonly #queue: WriteQueue;
+  readonly #gone = Promise.withResolvers<void>();
   #handler: NodeStreamHandler | undefined;
   #ended = false;
   #closed = false;
@@ -48,7 +51,7 @@ export class NodeStreamCall implements NodeStream {
     this.node = parts.peer.node;
     this.agent = agentFacts(readerOf(parts.call.metadata));
     const onFull = () => this.end({ status: 'slow', message: `SLOW: more than ${MOST_WAITING_BYTES} bytes wait to be read` });
-    this.#queue = new WriteQueue((bytes, done) => void parts.call.write(bytes, () => done()), MOST_WAITING_BYTES, onFull);
+    this.#queue = new WriteQueue((bytes, done) => void parts.call.write(bytes, done), MOST_WAITING_BYTES, onFull);
   }
 
   /** Once. Nothing is sent before the headers with the epoch, and nothing is read before them. */
@@ -104,6 +107,7 @@ export class NodeStreamCall implements NodeStream {
     this.#ended = true;
     this.#queue.end();
     clearTimeout(this.#timer);
+    this.#parts.onEnding(this.#gone.promise);
     this.#timer = setTimeout(() => this.#parts.peer.socket.destroy(), GRACE_MS);
     process.nextTick(() => this.#tellClosed());
   }
@@ -111,6 +115,7 @@ export class NodeStreamCall implements NodeStream {
   /** The call is over, whoever ended it. */
   #over(): void {
     this.#closed = true;
+    this.#gone.resolve();
     this.#queue.end();
     clearTimeout(this.#timer);
     this.#tellClosed();

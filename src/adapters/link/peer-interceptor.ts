@@ -9,6 +9,8 @@ import {
 import type { PeerNode } from '../../ports/driving/node-streams.js';
 import type { Ends } from './tls-acceptor.js';
 
+const REFUSED_MS = 1_000;
+
 /** Chain, validity, revocation and role of the certificate that a connection has shown, at this moment. A text says why it is refused. */
 export type JudgePeer = (socket: TLSSocket) => PeerNode | string;
 
@@ -20,6 +22,8 @@ export interface Peer {
 /** Who calls, of every call of one server. */
 export class Peers {
   readonly #byMetadata = new WeakMap<Metadata, Peer>();
+  /** Connections that have had a call that was not refused. */
+  readonly #known = new WeakSet<TLSSocket>();
 
   /** @throws Error for a call that no interceptor has seen: there is no way into a method without it */
   of(call: { readonly metadata: Metadata }): Peer {
@@ -33,7 +37,11 @@ export class Peers {
     return (_method, call) => {
       const socket = called(call.getConnectionInfo());
       const verdict = socket === undefined ? 'the connection is gone' : judge(socket);
-      if (socket === undefined || typeof verdict === 'string') return refusing(call, String(verdict), socket, now());
+      if (socket === undefined || typeof verdict === 'string') {
+        if (socket !== undefined) this.#showOut(socket);
+        return refusing(call, String(verdict), socket, now());
+      }
+      this.#known.add(socket);
       return new ServerInterceptingCall(call, {
         start: (next) =>
           next({
@@ -44,6 +52,11 @@ export class Peers {
           }),
       });
     };
+  }
+
+  /** A stranger's connection is closed when it has had its answer; streams of one that was good once live on (F5). */
+  #showOut(socket: TLSSocket): void {
+    if (!this.#known.has(socket)) setTimeout(() => socket.destroy(), REFUSED_MS).unref();
   }
 }
 

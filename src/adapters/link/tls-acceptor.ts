@@ -22,12 +22,14 @@ export interface AcceptLimits {
   readonly firstCallMs: number;
   /** Accepted, and not begun. */
   readonly waiting: number;
+  /** In all. */
+  readonly open: number;
 }
 
 /** Connections that the kernel holds for us. */
 const BACKLOG = 4_096;
 
-export const usualLimits: AcceptLimits = { perSecond: 200, unfinished: 1_000, firstCallMs: 10_000, waiting: 4_096 };
+export const usualLimits: AcceptLimits = { perSecond: 200, unfinished: 1_000, firstCallMs: 10_000, waiting: 4_096, open: 20_000 };
 
 export interface TlsAcceptorParts {
   readonly listen: { readonly host: string; readonly port: number };
@@ -50,7 +52,7 @@ export function endsOf({ remoteAddress, remotePort, localAddress, localPort }: E
 }
 
 /**
- * Accepts TLS connections at a pace that a restart of a whole fleet does not overrun (I2), and knows each by its ends. Node accepts all
+ * Started and stopped once. Accepts TLS connections at a pace that a restart of a whole fleet does not overrun (I2), and knows each by its ends. Node accepts all
  * that the kernel has, so what is over the pace waits here, unread, for its turn.
  */
 export class TlsAcceptor {
@@ -60,6 +62,8 @@ export class TlsAcceptor {
   readonly #raw = new Set<Socket>();
   readonly #waiting: Socket[] = [];
   readonly #counts = { accepted: 0, overflowed: 0, timedOut: 0, failedHandshakes: 0 };
+  /** With the last connection. */
+  readonly #closed = Promise.withResolvers<void>();
   #listener: NetServer | undefined;
   #tls: TlsServer | undefined;
   #bucket: TokenBucket;
@@ -95,15 +99,29 @@ export class TlsAcceptor {
     this.#tls?.setSecureContext(this.#context());
   }
 
-  async stop(): Promise<void> {
+  /** No new connections; those that are open go on. */
+  stopListening(): void {
     const listener = this.#listener;
     this.#listener = undefined;
     clearTimeout(this.#turn);
     this.#turn = undefined;
-    const closed = listener?.listening === true ? new Promise<void>((resolve) => listener.close(() => resolve())) : undefined;
+    for (const socket of this.#waiting.splice(0)) socket.destroy();
+    if (listener?.listening === true) listener.close(() => this.#closed.resolve());
+    else this.#closed.resolve();
+  }
+
+  /** Resolves when all are closed, or the time is over. */
+  async drained(ms: number): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, ms);
+    await Promise.race([this.#closed.promise, late.promise]);
+    clearTimeout(timer);
+  }
+
+  async stop(): Promise<void> {
+    this.stopListening();
     for (const socket of this.#raw) socket.destroy();
-    this.#waiting.length = 0;
-    await closed;
+    await this.#closed.promise;
   }
 
   /** 0 while it does not listen. */
@@ -158,7 +176,8 @@ export class TlsAcceptor {
 
   #accept(socket: Socket): void {
     socket.on('error', () => {});
-    if (this.#waiting.length >= this.#parts.limits.waiting) {
+    const { waiting, open } = this.#parts.limits;
+    if (this.#waiting.length >= waiting || this.#raw.size >= open) {
       this.#counts.overflowed++;
       socket.destroy();
       return;

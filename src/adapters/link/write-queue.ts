@@ -1,5 +1,5 @@
-/** Hands bytes to a stream; `done` is called when its transport has taken them. */
-export type Write = (bytes: Buffer, done: () => void) => void;
+/** Hands bytes to a stream; `done` is called when its transport has taken them, or with an error. */
+export type Write = (bytes: Buffer, done: (error?: Error | null) => void) => void;
 
 interface Waiting {
   readonly bytes: Buffer;
@@ -68,8 +68,8 @@ export class WriteQueue {
     if (next === undefined) return;
     this.#writing = next;
     this.#bytes -= next.bytes.length;
-    this.#write(next.bytes, () => {
-      next.settle(true);
+    this.#write(next.bytes, (error) => {
+      next.settle(error === undefined || error === null);
       this.#writing = undefined;
       this.#next();
     });

@@ -4,6 +4,9 @@ import { AgentError, type ErrorCode, errorCodes } from '../../domain/kernel/erro
 /** The trailer that names the error's code. */
 const CODE = 'holdfast-code';
 
+/** Request metadata of a watch: under which name the node stands in resources. */
+export const NODE_ID = 'holdfast-node-id';
+
 /** A call that failed, other than by our own abort, as the error that the server threw, or as what has come between. */
 export function fromLogError(error: ServiceError): AgentError {
   const code = error.metadata?.get(CODE)[0];

@@ -52,6 +52,11 @@ export class LogServiceHandler {
     this.#backlog = new Backlog(log, reads, clock);
   }
 
+  /** Streams that run are the caller's to end, before. */
+  stop(): void {
+    this.#pages.stop();
+  }
+
   /** Open watches, and how many entries and snapshots were encoded so far, for however many nodes. */
   counts() {
     return { watchers: this.#watchers, entriesEncoded: this.#encoder.encoded, snapshotsBuilt: this.#pages.builds };

@@ -8,6 +8,9 @@ import { SnapshotResponse } from '../generated/holdfast/log/v1/log.js';
 import { inMessages } from './grpc-log-encoding.js';
 import { itemText } from './grpc-log-mapping.js';
 
+/** Nobody asks for longer: what is kept is as large as the state itself. */
+const KEEP_MS = 60_000;
+
 const NEVER = new AbortController().signal;
 
 /** A snapshot in messages, each of which is encoded once for all who ask. */
@@ -35,6 +38,7 @@ export class SnapshotPages {
   #next: Promise<PageSet> | undefined;
   #begunAt = Number.NEGATIVE_INFINITY;
   #builds = 0;
+  #forgetting: AbortController | undefined;
 
   constructor(parts: SnapshotPagesParts) {
     this.#parts = parts;
@@ -46,6 +50,7 @@ export class SnapshotPages {
 
   /** @throws what the log throws */
   async all(options: CallOptions): Promise<PageSet> {
+    this.#forgetLater();
     const current = await this.#current(options);
     if (current !== undefined) return current;
     this.#next ??= this.#build();
@@ -57,6 +62,24 @@ export class SnapshotPages {
     if (prefix === '') return this.all(options);
     const { snapshot } = await this.all(options);
     return encodePages({ ...snapshot, items: snapshot.items.filter(({ key }) => key.startsWith(prefix)) });
+  }
+
+  /** What is kept is let go of. */
+  stop(): void {
+    this.#forgetting?.abort();
+    this.#newest = undefined;
+  }
+
+  #forgetLater(): void {
+    this.#forgetting?.abort();
+    const forgetting = new AbortController();
+    this.#forgetting = forgetting;
+    this.#parts.clock.sleep(KEEP_MS, { signal: forgetting.signal }).then(
+      () => {
+        this.#newest = undefined;
+      },
+      () => {},
+    );
   }
 
   /** The newest one, if nothing has changed since. */

@@ -8,6 +8,7 @@ import {
   Metadata,
   type ServiceError,
 } from '@grpc/grpc-js';
+import type { NodeName } from '../../domain/identity/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { checkProposal } from '../../domain/log/judge.js';
 import type { Cursor, LogFrame, Proposal, ProposeResult, Snapshot } from '../../domain/log/model.js';
@@ -16,7 +17,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { OrderedLog } from '../../ports/log/ordered-log.js';
 import { isServiceError } from '../admin/grpc-errors.js';
 import * as wire from '../generated/holdfast/log/v1/log.js';
-import { fromLogError } from './grpc-log-errors.js';
+import { fromLogError, NODE_ID } from './grpc-log-errors.js';
 import { FrameReader, SnapshotReader } from './grpc-log-frames.js';
 import { cursorFromWire, proposalToWire, resultFromWire } from './grpc-log-mapping.js';
 
@@ -30,6 +31,8 @@ export interface GrpcOrderedLogParts {
   /** To the control plane, authenticated, receiving up to 16 MiB a message; its owner closes it. */
   readonly channel: Channel;
   readonly clock: Clock;
+  /** Under which this node stands in resources. */
+  readonly nodeId: NodeName;
 }
 
 type Send<Request, Response> = (
@@ -47,12 +50,14 @@ type Send<Request, Response> = (
 export class GrpcOrderedLog implements OrderedLog {
   readonly #client: wire.LogServiceClient;
   readonly #clock: Clock;
+  readonly #nodeId: NodeName;
   #connecting: Promise<boolean> | undefined;
 
-  constructor({ channel, clock }: GrpcOrderedLogParts) {
+  constructor({ channel, clock, nodeId }: GrpcOrderedLogParts) {
     // Address and credentials are the channel's.
     this.#client = new wire.LogServiceClient('', credentials.createInsecure(), { channelOverride: channel });
     this.#clock = clock;
+    this.#nodeId = nodeId;
   }
 
   async propose(proposal: Proposal, { signal }: CallOptions): Promise<ProposeResult> {
@@ -103,7 +108,9 @@ export class GrpcOrderedLog implements OrderedLog {
   async *watch(from: Cursor, { signal }: CallOptions): AsyncGenerator<LogFrame, void, undefined> {
     if (signal.aborted) return;
     const reader = new FrameReader(from);
-    for await (const message of this.#stream(() => this.#client.watch({ from }), signal)) {
+    const metadata = new Metadata();
+    metadata.set(NODE_ID, this.#nodeId);
+    for await (const message of this.#stream(() => this.#client.watch({ from }, metadata), signal)) {
       const frame = reader.take(message);
       if (signal.aborted) return;
       if (frame !== undefined) yield frame;

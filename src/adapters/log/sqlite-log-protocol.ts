@@ -1,7 +1,7 @@
-import type { ErrorCode, ErrorFacts } from '../../domain/kernel/errors.js';
 import type { Revision } from '../../domain/log/model.js';
 import type { StoredBatch } from './log-store.js';
 
+/** What each call is answered with: `LogStore` says. */
 export type LogCall =
   | { readonly call: 'open' }
   | { readonly call: 'commit'; readonly batch: StoredBatch }
@@ -9,13 +9,3 @@ export type LogCall =
   | { readonly call: 'read'; readonly first: Revision }
   | { readonly call: 'copy'; readonly now: number }
   | { readonly call: 'close' };
-
-export type LogRequest = LogCall & { readonly id: number };
-
-/** What each call is answered with: `LogStore` says. */
-export type LogReply =
-  | { readonly id: number; readonly value: unknown }
-  | {
-      readonly id: number;
-      readonly failure: { readonly code: ErrorCode; readonly facts: ErrorFacts; readonly cause: string };
-    };

@@ -1,18 +1,19 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { SqliteLogFile } from './sqlite-log-file.js';
-import type { LogReply, LogRequest } from './sqlite-log-protocol.js';
+import type { LogCall } from './sqlite-log-protocol.js';
+import type { WorkerReply, WorkerRequest } from './worker-calls.js';
 
 /** The thread that waits for the disk. One request after the other; a long WAL is folded in after the answer, not before it. */
 const file = new SqliteLogFile(String(workerData));
 
-parentPort?.on('message', (request: LogRequest) => {
+parentPort?.on('message', (request: WorkerRequest<LogCall>) => {
   parentPort?.postMessage(answer(request));
   if (request.call === 'close') parentPort?.close();
   else file.checkpoint();
 });
 
-function answer(request: LogRequest): LogReply {
+function answer(request: WorkerRequest<LogCall>): WorkerReply {
   try {
     return { id: request.id, value: run(request) };
   } catch (error) {
@@ -22,7 +23,7 @@ function answer(request: LogRequest): LogReply {
   }
 }
 
-function run(request: LogRequest): unknown {
+function run(request: LogCall): unknown {
   switch (request.call) {
     case 'open':
       return file.open();

@@ -43,8 +43,9 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   readonly #config: RenewalConfig;
   readonly #loop: ReconcileLoop;
   #current: StoredPair | undefined;
-  #isKnown = false;
   #renewals: readonly number[] = [];
+  /** Serial of a kept pair that was refused: another one is asked for. */
+  #refused: string | undefined;
   /** Drawn once for a certificate: otherwise each look would move the time. */
   #jitter: { readonly serial: string; readonly value: number } | undefined;
 
@@ -79,7 +80,7 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   }
 
   problems(): readonly StatusProblem[] {
-    const own = this.#isKnown && this.#current !== undefined ? this.#lateness(this.#current) : [];
+    const own = this.#current === undefined ? [] : this.#lateness(this.#current);
     return [...this.#config.pairs.problems(), ...own];
   }
 
@@ -98,10 +99,12 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   async #run(options: CallOptions): Promise<void> {
     const { clock, pairs } = this.#config;
     const { current, staged } = await pairs.load(options);
+    const former = this.#current;
     this.#current = current;
-    this.#isKnown = true;
+    // It was put in use, but whoever did it could not tell: what came after that had failed.
+    if (former !== undefined && current !== undefined && current.serial !== former.serial) this.#config.onRenewed(current);
     // Also of a registration that died before its pair was in use: its token is spent.
-    if (staged !== undefined) return this.#adopt(staged, options);
+    if (staged !== undefined && staged.serial !== this.#refused) return this.#adopt(staged, options);
     if (current === undefined) return;
     if (clock.now() < renewalTime(current, this.#jitterOf(current))) return;
     if (nextRenewalAt(this.#renewals, clock.now()) > clock.now()) return;
@@ -111,7 +114,11 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   async #fetch(current: StoredPair, options: CallOptions): Promise<StoredPair> {
     const { client, clock, keys, pairs } = this.#config;
     const { csr, privateKey } = await keys.makeRequest(options);
-    const answer = await client.regenerate(current, csr, options);
+    const answer = await client.regenerate(current, csr, options).catch((error: unknown) => {
+      // Both are refused: then the newer one may have been taken before, and what refused it may pass.
+      if (isRefusal(error)) this.#refused = undefined;
+      throw error;
+    });
     this.#renewals = withRenewal(this.#renewals, clock.now());
     return pairs.stage({ certificate: answer.certificate, privateKey: answer.privateKey || privateKey, ca: answer.ca }, options);
   }
@@ -121,8 +128,8 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
     try {
       await client.tryPair(pair, options);
     } catch (error) {
-      // Refused, it is of no use. Otherwise nothing is known, and the server may have seen it: it is tried again.
-      if (error instanceof AgentError && error.code === 'certificate.refused') await pairs.discard(pair.serial, options);
+      // It stays: a connection that was closed looks like a refusal, and the server may have seen it before.
+      if (isRefusal(error)) this.#refused = pair.serial;
       throw error;
     }
     await pairs.activate(pair.serial, options);
@@ -135,6 +142,10 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
     if (this.#jitter?.serial !== serial) this.#jitter = { serial, value: this.#config.random() * 2 - 1 };
     return this.#jitter.value;
   }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof AgentError && error.code === 'certificate.refused';
 }
 
 const REGISTER_AGAIN = 'register the node again with a new token, unless the clock is wrong';

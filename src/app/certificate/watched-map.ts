@@ -26,8 +26,8 @@ const LONGEST_PAUSE_MS = 5_000;
 export class WatchedMap<T> {
   readonly #config: WatchedMapConfig<T>;
   readonly #loaded = Promise.withResolvers<void>();
-  #values: Map<string, T> = new Map();
-  #texts: Map<string, string> = new Map();
+  readonly #values = new Map<string, T>();
+  readonly #versions = new Map<string, bigint>();
   #isLoaded = false;
 
   constructor(config: WatchedMapConfig<T>) {
@@ -74,35 +74,33 @@ export class WatchedMap<T> {
 
   async #watch(signal: AbortSignal, begun: () => void): Promise<void> {
     // Until all of it is there it is kept aside: what it lacks is gone, and what it has not given yet is not.
-    let found: Map<string, string> | undefined = new Map();
+    let found: Map<string, StoreChange> | undefined = new Map();
     const first = () => {
       this.#replace(found ?? new Map());
       found = undefined;
       begun();
     };
     for await (const changes of this.#config.store.watch(this.#config.prefix, { signal, first })) {
-      if (found === undefined) for (const change of changes) this.#apply(change);
-      else for (const { key, value } of changes) if (value !== undefined) found.set(key, value);
+      for (const change of changes) {
+        if (found === undefined) this.#put(change);
+        else found.set(change.key, change);
+      }
     }
   }
 
-  #replace(found: ReadonlyMap<string, string>): void {
-    const gone = [...this.#texts.keys()].filter((key) => !found.has(key));
-    for (const key of gone) this.#put(key, undefined);
-    for (const [key, text] of found) this.#put(key, text);
+  #replace(found: ReadonlyMap<string, StoreChange>): void {
+    const gone = [...this.#versions].filter(([key]) => !found.has(key));
+    for (const [key, version] of gone) this.#put({ key, value: undefined, version });
+    for (const change of found.values()) this.#put(change);
     this.#isLoaded = true;
     this.#loaded.resolve();
   }
 
-  #apply({ key, value }: StoreChange): void {
-    this.#put(key, value);
-  }
-
-  #put(key: string, text: string | undefined): void {
-    if (this.#texts.get(key) === text) return;
+  #put({ key, value: text, version }: StoreChange): void {
+    if (text !== undefined && this.#versions.get(key) === version) return;
     const value = text === undefined ? undefined : this.#decoded(key, text);
-    if (text === undefined) this.#texts.delete(key);
-    else this.#texts.set(key, text);
+    if (text === undefined) this.#versions.delete(key);
+    else this.#versions.set(key, version);
     if (value === undefined) this.#values.delete(key);
     else this.#values.set(key, value);
     this.#config.changed?.(key, value);

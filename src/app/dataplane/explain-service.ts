@@ -14,10 +14,10 @@ import type { StateView } from '../../ports/log/state-view.js';
 
 export interface ExplainServiceParts {
   readonly nodeId: NodeName;
-  readonly log: OrderedLog;
+  readonly log: Pick<OrderedLog, 'head'>;
   readonly view: StateView;
   readonly listeners: ListenerStatus;
-  readonly dataPlane: DataPlane;
+  readonly dataPlane: Pick<DataPlane, 'statsOf'>;
 }
 
 /** Explains a service from the state that the data plane is compiled from, and from what the data plane says of itself. */

@@ -1,3 +1,5 @@
+import { concerns, type Revocation } from '../../domain/certificate/revocation.js';
+import type { RevocationFeed } from '../../ports/driving/revocations.js';
 import type { Subsystem } from '../agent/subsystem.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { FinishedSweep } from '../dispatch/finished-sweep.js';
@@ -12,6 +14,8 @@ export interface FleetSubsystemParts {
   readonly book: InstructionBook;
   readonly dispatcher: Dispatcher;
   readonly sessions: NodeSessions;
+  /** Whoever is revoked loses the stream. */
+  readonly revocations: RevocationFeed;
   readonly sweep: FinishedSweep;
 }
 
@@ -26,8 +30,14 @@ export class FleetSubsystem implements Subsystem {
   }
 
   async start(): Promise<void> {
-    const { presence, cordons, book, dispatcher, sessions, sweep } = this.#parts;
-    this.#unsubscribe = cordons.onChange((nid) => dispatcher.look(nid));
+    const { presence, cordons, book, dispatcher, sessions, sweep, revocations } = this.#parts;
+    const endings = [
+      cordons.onChange((nid) => dispatcher.look(nid)),
+      revocations.onRevoked((revocation) => this.#end(revocation)),
+    ];
+    this.#unsubscribe = () => {
+      for (const end of endings) end();
+    };
     for (const part of [presence, cordons, book, dispatcher, sessions, sweep]) part.start();
   }
 
@@ -41,5 +51,10 @@ export class FleetSubsystem implements Subsystem {
     const { presence, cordons, book, dispatcher, sessions, sweep } = this.#parts;
     this.#unsubscribe();
     for (const part of [sweep, sessions, dispatcher, book, cordons, presence]) await part.stop();
+  }
+
+  #end(revocation: Revocation): void {
+    const reason = { status: 'revoked', message: `revoked: ${revocation.reason}` } as const;
+    this.#parts.sessions.endWhere((node) => concerns(revocation, node), reason);
   }
 }

@@ -144,7 +144,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
   /** Programs that run go on and are adopted by the next process. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.closed();
+    this.#disconnect();
     await this.#intake.idle();
     await this.#workbench.stop();
     await this.#keeping;
@@ -168,9 +168,8 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
     return true;
   }
 
-  closed(): void {
-    this.#current = undefined;
-    this.#results.closed();
+  closed(session: LinkSession): void {
+    if (this.#current?.session === session) this.#disconnect();
   }
 
   /** A tag that this agent has made: what comes back under it is never answered. */
@@ -195,6 +194,11 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
         ...{ receivedAt: row.receivedAt, finishedAt: row.finishedAt, waitsFor },
       })),
     };
+  }
+
+  #disconnect(): void {
+    this.#current = undefined;
+    this.#results.closed();
   }
 
   #receive(session: LinkSession, fleet: string, message: ServerMessage): void {

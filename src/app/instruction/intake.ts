@@ -38,6 +38,10 @@ interface Known {
   readonly hasReply: boolean;
 }
 
+/** On their way into the journal: more than a slow disk leaves behind, and less than would fill the memory. */
+export const MOST_ENTERING = 1_000;
+const MOST_ENTERING_BYTES = 64 * 1024 * 1024;
+
 /** Payloads are kept for those that may run once more. */
 const REPEATABLE: ReadonlySet<RepeatClass> = new Set<RepeatClass>(['repeat', 'probe']);
 
@@ -48,6 +52,7 @@ const REPEATABLE: ReadonlySet<RepeatClass> = new Set<RepeatClass>(['repeat', 'pr
 export class Intake {
   readonly #parts: IntakeParts;
   #queue: Entry[] = [];
+  #bytes = 0;
   #draining: Promise<void> | undefined;
   /** Of an earlier process, without effect: as good as never seen, but for the use of their tags (engine.md A6). */
   #unstarted = new Map<string, Row>();
@@ -63,7 +68,14 @@ export class Intake {
 
   accept(request: Request): void {
     if (isRead(request)) this.#read(request);
-    else this.#enter({ do: 'take', request });
+    else if (this.#queue.length >= MOST_ENTERING || this.#bytes + request.jsonB64.length > MOST_ENTERING_BYTES) {
+      const text = `QUEUE_FULL: the journal, ${this.#queue.length} waiting`;
+      void this.#parts.trail.outcome(rowOf(request, this.#parts), request.rule, 'refused');
+      this.#say(request.key, request.kind.failure(text));
+    } else {
+      this.#bytes += request.jsonB64.length;
+      this.#enter({ do: 'take', request });
+    }
   }
 
   /** After everything that has arrived so far. */
@@ -110,7 +122,9 @@ export class Intake {
   #takeRequests(): readonly Request[] {
     const end = this.#queue.findIndex((entry) => entry.do === 'call');
     const taken = this.#queue.splice(0, end < 0 ? this.#queue.length : end);
-    return taken.flatMap((entry) => (entry.do === 'take' ? entry.request : []));
+    const requests = taken.flatMap((entry) => (entry.do === 'take' ? entry.request : []));
+    for (const { jsonB64 } of requests) this.#bytes -= jsonB64.length;
+    return requests;
   }
 
   #next(): { run(): Promise<void> } | undefined {
@@ -172,7 +186,7 @@ export class Intake {
 
   #repeat(request: Request, { row, hasReply }: Known): void {
     const { trail, results } = this.#parts;
-    const found = replay(row, request.digest, hasReply);
+    const found = replay(row, request.digest, hasReply, (ms) => new Date(ms).toISOString());
     const subject = { ...row, who: request.who, payloadDigest: request.payloadDigest };
     void trail.decision(subject, found.kind === 'refuse' ? found.rule : 'repeat', found.kind);
     if (found.kind === 'answer') void results.again(keyText(request.key), request.receivedMonotonic);

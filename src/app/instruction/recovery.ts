@@ -2,7 +2,7 @@ import { kindOf } from '../../domain/instruction/catalogue.js';
 import type { Work } from '../../domain/instruction/kinds/kind.js';
 import { keyText } from '../../domain/instruction/model.js';
 import { afterRestart, interruptedText, type TaskEvidence } from '../../domain/instruction/restart.js';
-import { finishedRow, type Row } from '../../domain/instruction/row.js';
+import { finishedRow, isFinished, type Row } from '../../domain/instruction/row.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Journal, JournalEntry, OpenedJournal } from '../../ports/instruction/journal.js';
@@ -37,12 +37,15 @@ export class Recovery {
   /** The rows that had no effect, of which their server is to decide. Does not throw. */
   async run({ live }: OpenedJournal, options: CallOptions): Promise<ReadonlyMap<string, Row>> {
     const waiting = new Map<string, Row>();
+    const finished = live.filter(({ row }) => isFinished(row));
+    // In the order of their ends, and before everything that ends now.
+    const byEnd = finished.toSorted((a, b) => (a.row.finishedAt ?? 0) - (b.row.finishedAt ?? 0));
+    for (const { row, replyBytes } of byEnd) this.#parts.results.restore(row, replyBytes);
     for (const entry of live) {
-      const { row, hasPayload, replyBytes } = entry;
+      const { row, hasPayload } = entry;
       const evidence = await this.#evidence(row, options);
       switch (afterRestart(row, evidence, hasPayload, this.#parts.clock.now())) {
         case 'offer':
-          this.#parts.results.restore(row, replyBytes);
           break;
         case 'adopt':
           this.#adopt(row);

@@ -1,7 +1,7 @@
 import { errorAnswer, type InstructionKey, keyText, type Reply } from '../../domain/instruction/model.js';
 import { ResultOffers } from '../../domain/instruction/offers.js';
 import { repliesToDrop } from '../../domain/instruction/retention.js';
-import { ackedRow, handedRow, type Row } from '../../domain/instruction/row.js';
+import { ackedRow, handedRow, type Row, tombstoneOf } from '../../domain/instruction/row.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Journal, JournalChange, StoredReply } from '../../ports/instruction/journal.js';
 import type { Logger } from '../../ports/logger.js';
@@ -166,7 +166,7 @@ export class Results {
     const { journal, clock } = this.#parts;
     for (const kept of this.#kept.values()) {
       if (kept.unwritten === undefined) continue;
-      await journal.commit(kept.unwritten.changes, { signal });
+      await journal.commit([...kept.unwritten.changes, { change: 'row', row: kept.row }], { signal });
       kept.unwritten = undefined;
     }
     const held = [...this.#kept].map(([id, { row, bytes }]) => ({
@@ -175,7 +175,10 @@ export class Results {
     }));
     const dropped = repliesToDrop(held, clock.now()).flatMap((id) => this.#kept.get(id)?.row ?? []);
     if (dropped.length === 0) return;
-    const changes = dropped.map((row) => ({ change: 'reply' as const, key: keyOf(row), reply: undefined }));
+    const changes = dropped.flatMap((row): readonly JournalChange[] => [
+      { change: 'row', row: tombstoneOf(row) },
+      { change: 'reply', key: keyOf(row), reply: undefined },
+    ]);
     await journal.commit(changes, { signal });
     for (const row of dropped) {
       this.#kept.delete(keyText(row));

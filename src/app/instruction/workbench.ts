@@ -1,6 +1,6 @@
 import type { Scheduling } from '../../domain/instruction/kinds/kind.js';
 import { Lanes } from '../../domain/instruction/lanes.js';
-import { type Answer, errorAnswer } from '../../domain/instruction/model.js';
+import type { Answer } from '../../domain/instruction/model.js';
 import { interruptedText } from '../../domain/instruction/restart.js';
 import { finishedRow, type Outcome, type Row, startedRow } from '../../domain/instruction/row.js';
 import { AgentError } from '../../domain/kernel/errors.js';
@@ -111,7 +111,7 @@ export class Workbench {
     const item = this.#items.get(id);
     if (item === undefined) return;
     if (this.#lanes.isWaiting(id)) {
-      await this.#end(item, { outcome: 'cancelled', result: { answer: errorAnswer('CANCELLED: not started') } });
+      await this.#end(item, { outcome: 'cancelled', result: { answer: item.failure('CANCELLED: not started') } });
       return;
     }
     const running = this.#running.get(id);
@@ -157,7 +157,7 @@ export class Workbench {
       await this.#parts.records.save(item);
     } catch (error) {
       item.row = before;
-      throw new NotBegun(error);
+      throw error;
     }
   }
 
@@ -186,7 +186,9 @@ export class Workbench {
 
   #failed(item: Item, { cancelled, abort }: Running, error: unknown): Ended {
     if (cancelled) return { outcome: 'cancelled', result: { answer: item.failure(CANCELLED_RUNNING) } };
-    if (error instanceof NotBegun) return refused(item, `${JOURNAL_UNAVAILABLE}: ${messageOf(error.cause)}; nothing was done`);
+    // Each commit is awaited before the side effect that it is about.
+    if (error instanceof AgentError && error.code === 'journal.unavailable')
+      return refused(item, `${JOURNAL_UNAVAILABLE}: ${error.message}; nothing was done`);
     if (error instanceof AgentError && error.code === 'instruction.interrupted')
       return { outcome: 'unknown', result: { answer: item.failure(interruptedText(item.row)) } };
     const late = abort.signal.aborted ? abort.signal.reason : undefined;
@@ -265,15 +267,6 @@ export class Workbench {
 }
 
 export const JOURNAL_UNAVAILABLE = 'JOURNAL_UNAVAILABLE';
-
-/** The second commit failed: there was no effect. */
-class NotBegun {
-  readonly cause: unknown;
-
-  constructor(cause: unknown) {
-    this.cause = cause;
-  }
-}
 
 function refused(item: Item, text: string): Ended {
   return { outcome: 'refused', result: { answer: item.failure(text) } };

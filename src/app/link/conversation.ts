@@ -8,7 +8,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { LinkEnd, LinkStream } from '../../ports/link/control-link.js';
 import type { LinkSession } from './link-session.js';
 
-/** A heartbeat's answer that comes later is counted, and an answer all the same. */
+/** Counted from when the transport took it. An answer that comes later is counted, and an answer all the same. */
 const ANSWER_MS = 10_000;
 /** Beats whose answers are waited for: those of a minute. */
 const MOST_BEATS = 12;
@@ -48,12 +48,18 @@ export interface AnsweredBeat {
   readonly answeredAt: number;
 }
 
+interface Beat {
+  readonly sentAt: number;
+  /** Undefined while it waits behind a large reply. */
+  writtenAt: number | undefined;
+}
+
 /** One stream from its opening to its end: heartbeats, liveness, questions of our own; all else it hands on in order. */
 export class Conversation {
   readonly #parts: ConversationParts;
   readonly #over = new AbortController();
   readonly #ended = Promise.withResolvers<LinkEnd>();
-  readonly #beats = new Map<string, number>();
+  readonly #beats = new Map<string, Beat>();
   readonly #questions = new Map<string, (answer: ServerMessage) => void>();
   #held: ServerMessage[] | undefined = [];
   #server: ServerFacts | undefined;
@@ -151,12 +157,14 @@ export class Conversation {
   #beatOnce(): void {
     const { clock, beat, stream } = this.#parts;
     const tag = this.#ownTag();
-    this.#beats.set(tag, clock.monotonic());
+    const sent: Beat = { sentAt: clock.monotonic(), writtenAt: undefined };
+    this.#beats.set(tag, sent);
     const [oldest] = this.#beats.keys();
     if (this.#beats.size > MOST_BEATS && oldest !== undefined) this.#beats.delete(oldest);
     this.#unwritten++;
     const written = () => {
       this.#unwritten--;
+      sent.writtenAt = clock.monotonic();
     };
     stream.send(heartbeatMessage(beat(), tag), { signal: NEVER }).then(written, written);
   }
@@ -178,9 +186,9 @@ export class Conversation {
   #received(message: ServerMessage): void {
     const { ownTags, clock, counts, isOld } = this.#parts;
     if (this.#closed) return;
-    const sentAt = this.#beats.get(message.tag);
+    const sent = this.#beats.get(message.tag);
     const question = this.#questions.get(message.tag);
-    if (sentAt !== undefined) this.#beatAnswered(message.tag, sentAt);
+    if (sent !== undefined) this.#beatAnswered(sent);
     else if (question !== undefined) question(message);
     else if (ownTags.has(message.tag, clock.monotonic())) counts.strayAnswers++;
     else if (isOld(this.#server, message)) counts.oldEpochs++;
@@ -189,14 +197,13 @@ export class Conversation {
     else this.#handOn(message);
   }
 
-  #beatAnswered(tag: string, sentAt: number): void {
+  #beatAnswered({ sentAt, writtenAt }: Beat): void {
     const { clock, counts, onOpened, stream } = this.#parts;
     const answeredAt = clock.monotonic();
-    if (answeredAt - sentAt > ANSWER_MS) counts.lateAnswers++;
+    if (answeredAt - (writtenAt ?? answeredAt) > ANSWER_MS) counts.lateAnswers++;
     if (this.#answered === undefined || sentAt > this.#answered.sentAt) this.#answered = { sentAt, answeredAt };
     // Those before it are not waited for any more; their answers are stray.
-    for (const [earlier, at] of this.#beats) if (at <= sentAt) this.#beats.delete(earlier);
-    this.#beats.delete(tag);
+    for (const [tag, beat] of this.#beats) if (beat.sentAt <= sentAt) this.#beats.delete(tag);
     if (this.#session !== undefined) return;
     this.#openedAt = answeredAt;
     this.#session = {

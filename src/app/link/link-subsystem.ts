@@ -21,6 +21,8 @@ import { RoleKeeper } from './role-keeper.js';
 
 /** Of another connection that is to take the link over, to its first heartbeat's answer. */
 const MOVE_MS = 20_000;
+const NO_ADDRESS = 'no address of a control plane is configured';
+const NO_LINK = 'there is no link to the control plane';
 
 export interface LinkSubsystemParts {
   readonly link: ControlLink;
@@ -63,7 +65,7 @@ export interface LinkState {
   /** Since when there is no link; undefined while there is one. */
   readonly lostSince: number | undefined;
   readonly nextAttemptAt: number | undefined;
-  /** Streams that were opened. */
+  /** Streams that were tried: the number of the newest. */
   readonly streams: number;
   readonly dropped: Readonly<LinkCounts>;
 }
@@ -102,6 +104,8 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
   async start(): Promise<void> {
     const stop = new AbortController();
     this.#lostSince = this.#parts.clock.now();
+    // Known by the first heartbeat, unless the cluster is slower than the connection.
+    this.#roles.refresh();
     this.#running = { stop, done: this.#keep(stop.signal) };
   }
 
@@ -124,8 +128,7 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
    */
   async ask(type: string, jsonB64: string, timeoutMs: number, options: CallOptions): Promise<ServerMessage> {
     const conversation = this.#current?.conversation;
-    if (conversation === undefined)
-      throw new AgentError('link.unreachable', { problem: 'there is no link to the control plane' });
+    if (conversation === undefined) throw new AgentError('link.unreachable', { problem: NO_LINK });
     return conversation.ask(type, jsonB64, timeoutMs, options);
   }
 
@@ -143,7 +146,7 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
     const { link } = this.#parts;
     link.reloadCertificate();
     const current = this.#current;
-    if (current === undefined) throw new AgentError('link.unreachable', { problem: 'there is no link to the control plane' });
+    if (current === undefined) throw new AgentError('link.unreachable', { problem: NO_LINK });
     const moving = this.#move(current.index, options);
     this.#moving = moving;
     try {
@@ -186,9 +189,10 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
     let failures = 0;
     let last: { readonly index: number; readonly what: 'stream' | 'connection' } | undefined;
     while (!signal.aborted) {
-      const { lost, index } = await this.#connect(last, signal);
+      const { lost, index, answered } = await this.#connect(last, signal);
       if (signal.aborted) return;
-      last = index === undefined ? undefined : { index, what: lost.what === 'connection' ? 'connection' : 'stream' };
+      // A server that lets streams begin and serves none is left for the next one.
+      last = index === undefined ? undefined : { index, what: answered && lost.what !== 'connection' ? 'stream' : 'connection' };
       const plan = planReconnect(lost, failures, random());
       failures = plan.failures;
       this.#nextAttemptAt = clock.now() + plan.waitMs;
@@ -203,15 +207,18 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
   async #connect(
     last: { readonly index: number; readonly what: 'stream' | 'connection' } | undefined,
     signal: AbortSignal,
-  ): Promise<{ readonly lost: LostLink; readonly index: number | undefined }> {
+  ): Promise<{ readonly lost: LostLink; readonly index: number | undefined; readonly answered: boolean }> {
     const { addresses, random } = this.#parts;
+    if (addresses.length === 0) this.#failed(new AgentError('link.unreachable', { problem: NO_ADDRESS }));
     for (const index of addressOrder(addresses.length, last, random())) {
       if (signal.aborted) break;
       const conversation = await this.#tryOpen(index, { signal });
-      if (conversation !== undefined) return { lost: await this.#stay(conversation), index };
+      if (conversation === undefined) continue;
+      const lost = await this.#stay(conversation);
+      return { lost, index, answered: conversation.openedAt !== undefined };
     }
     const lost: LostLink = { what: 'connection', upMs: 0, spreadMs: this.#spreadMs, retryMs: undefined };
-    return { lost, index: undefined };
+    return { lost, index: undefined, answered: false };
   }
 
   /** Until no stream is left, however often the link moves to another meanwhile. */
@@ -249,8 +256,7 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
   async #converse(index: number, onOpened: () => void, options: CallOptions): Promise<Conversation> {
     const { link, addresses, facts, clock, newTag } = this.#parts;
     const address = addresses[index];
-    if (address === undefined)
-      throw new AgentError('link.unreachable', { problem: 'no address of a control plane is configured' });
+    if (address === undefined) throw new AgentError('link.unreachable', { problem: NO_ADDRESS });
     const stream = await link.open(address, { ...facts(), session: ++this.#streams }, options);
     const conversation: Conversation = new Conversation({
       stream,
@@ -356,8 +362,8 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
       ...roles,
       version,
       rolesKnown: known,
-      capabilities: facts().capabilities,
-      auditHead: auditHead(),
+      capabilities: this.#safely(() => facts().capabilities) ?? new Set(),
+      auditHead: this.#safely(auditHead),
     };
   }
 
@@ -365,12 +371,12 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
     this.#lastError = { error, at: this.#parts.clock.now() };
   }
 
-  /** One user's fault is neither the link's nor another user's. */
+  /** A fault of one part is neither the link's nor another part's. */
   #safely<Result>(step: () => Result): Result | undefined {
     try {
       return step();
     } catch (error) {
-      this.#parts.logger.error('a user of the link failed', { error });
+      this.#parts.logger.error('a part that uses the link failed', { error });
       return undefined;
     }
   }

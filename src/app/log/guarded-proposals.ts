@@ -16,6 +16,10 @@ import type { Subsystem } from '../agent/subsystem.js';
 
 /** A judgement is made anew when what it rests on has changed meanwhile; so often, then the caller is told. */
 const MOST_ATTEMPTS = 5;
+/** Of changes as of preconditions: no node has more to say at once, and each is judged. */
+const MOST_IN_PROPOSAL = MOST_OBJECTS;
+/** A UUID has 36. It is kept for as long as its entry. */
+const MOST_REQUEST_ID = 128;
 
 export interface GuardedProposalsParts {
   readonly log: OrderedLog;
@@ -57,6 +61,7 @@ export class GuardedProposals implements Subsystem, NodeProposals {
     const { nid } = node.identity;
     if (!this.#rateOf(nid).take(this.#parts.clock.monotonic()))
       throw new AgentError('log.too_many', { problem: `more than ${PROPOSALS_PER_SECOND} proposals in a second` });
+    checkSize(proposal);
     const nodeId = this.#parts.nodeIdOf(node);
     if (nodeId === undefined) throw new AgentError('log.denied', { problem: `it is not known which node ${nid} is` });
     const requestId = proposal.requestId === undefined ? undefined : `${nid}/${proposal.requestId}`;
@@ -104,6 +109,20 @@ export class GuardedProposals implements Subsystem, NodeProposals {
     this.#rates.set(nid, rate);
     return rate;
   }
+}
+
+/** @throws AgentError `log.too_large`, `log.invalid` */
+function checkSize({ changes, preconditions, requestId }: Proposal): void {
+  const count = Math.max(changes.length, preconditions.length);
+  if (count > MOST_IN_PROPOSAL)
+    throw new AgentError('log.too_large', {
+      problem: `${count} changes, at most ${MOST_IN_PROPOSAL} are taken of a node at once`,
+      remedy: 'split the change',
+    });
+  if (requestId !== undefined && !/^[!-~]+$/.test(requestId))
+    throw new AgentError('log.invalid', { problem: 'a request id is of printable ASCII without spaces' });
+  if (requestId !== undefined && requestId.length > MOST_REQUEST_ID)
+    throw new AgentError('log.invalid', { problem: `a request id has at most ${MOST_REQUEST_ID} characters` });
 }
 
 function denied(problem: string): AgentError {

@@ -1,6 +1,5 @@
 import { AgentError } from '../../domain/kernel/errors.js';
 import { PendingItems } from '../../domain/log/filter.js';
-import { afterLoss, afterSign, afterTime, type Freshness, freshnessAtStart } from '../../domain/log/freshness.js';
 import {
   type Cursor,
   type Entry,
@@ -24,32 +23,29 @@ import type { ProblemSource } from '../../ports/node/problem-source.js';
 import { ReconcileLoop } from '../agent/reconcile-loop.js';
 import { RevisionWaiters } from '../agent/revision-waiters.js';
 import type { Subsystem } from '../agent/subsystem.js';
+import { ViewFreshness, type ViewFreshnessParts } from './view-freshness.js';
 import type { ViewKeeper } from './view-keeper.js';
 
 /** A stream that ends makes room for others: thousands of nodes may have lost theirs in the same moment (engine.md I3). */
 const SPREAD_MS = 1_000;
-/** How often the age of the view is looked at. */
-const LOOK_MS = 1_000;
 /** The loop runs for as long as the stream does; this is only what its configuration needs. */
 const LOOK_AGAIN_MS = 60_000;
 
-export interface RemoteLogConsumerParts {
+export interface RemoteLogConsumerParts extends ViewFreshnessParts {
   /** Of the control plane. */
   readonly log: OrderedLog;
   readonly keeper: ViewKeeper;
   readonly clock: Clock;
-  /** Milliseconds of a clock that counts while the machine sleeps. */
-  readonly bootTime: () => number;
   readonly random: () => number;
   readonly logger: Logger;
-  /** Disconnected for longer, the view is stale; milliseconds. */
-  readonly staleAfterMs: number;
 }
 
 /** A state that is not used before somebody confirms it (engine.md J4). */
 interface Held {
   readonly reason: string;
   readonly since: number;
+  /** Whether the server has said that it is another log than ours. */
+  readonly changed: boolean;
   readonly items: PendingItems;
   cursor: Cursor;
   time: number;
@@ -67,10 +63,10 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   readonly state = new ClusterState();
   readonly #parts: RemoteLogConsumerParts;
   readonly #loop: ReconcileLoop;
+  readonly #freshness: ViewFreshness;
   readonly #listeners = new Set<(touched: Touched) => void>();
   readonly #waiters = new RevisionWaiters();
   readonly #resyncs = new Set<(outcome: ResyncOutcome) => void>();
-  #freshness: Freshness = { fresh: false, confirmedAt: undefined, bookmarks: 0 };
   #held: Held | undefined;
   #due: Due | undefined;
   #accepting = false;
@@ -79,11 +75,11 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   #frames = 0;
   #snapshots = 0;
   #session: AbortController | undefined;
-  #ticking: { readonly stop: AbortController; readonly done: Promise<void> } | undefined;
 
   constructor(parts: RemoteLogConsumerParts) {
     const { clock, random, logger } = parts;
     this.#parts = parts;
+    this.#freshness = new ViewFreshness(parts, () => this.#turned());
     this.#loop = new ReconcileLoop({
       ...{ name: this.name, run: (signal: AbortSignal) => this.#run(signal), clock, random, logger },
       leastGapMs: 0,
@@ -92,14 +88,10 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const { keeper, clock, bootTime, staleAfterMs } = this.#parts;
-    const view = await keeper.start(() => this.#ask('asked'), { signal });
-    if (view !== undefined && this.#restore(view)) {
-      this.#setFreshness(freshnessAtStart(view.currentAt, { wall: clock.now(), boot: bootTime() }, staleAfterMs));
-    }
+    const view = await this.#parts.keeper.start(() => this.#ask('asked'), { signal });
+    const restored = view !== undefined && this.#restore(view);
+    this.#freshness.start(restored ? view.currentAt : undefined);
     this.#loop.start();
-    const stop = new AbortController();
-    this.#ticking = { stop, done: this.#tick(stop.signal) };
   }
 
   /** When there is a view, stored or new. */
@@ -108,10 +100,7 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   }
 
   async stop(signal: AbortSignal): Promise<void> {
-    const ticking = this.#ticking;
-    this.#ticking = undefined;
-    ticking?.stop.abort();
-    await ticking?.done;
+    await this.#freshness.stop();
     await this.#loop.stop();
     await this.#parts.keeper.stop({ signal });
   }
@@ -121,8 +110,7 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   }
 
   ageMs(): number | undefined {
-    const { confirmedAt } = this.#freshness;
-    return confirmedAt === undefined ? undefined : this.#parts.bootTime() - confirmedAt;
+    return this.#freshness.ageMs();
   }
 
   async reached(revision: Revision, options: CallOptions): Promise<void> {
@@ -205,7 +193,7 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     } finally {
       signal.removeEventListener('abort', end);
       this.#session = undefined;
-      this.#setFreshness(afterLoss(this.#freshness));
+      this.#freshness.lost();
       this.#loop.markDirty();
     }
   }
@@ -234,9 +222,11 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     const snapshot = await this.#parts.log.snapshot('', { signal });
     this.#snapshots += 1;
     const served = { cursor: this.state.cursor, services: this.#services() };
-    const reason = this.#accepting ? undefined : holdBack(served, { ...snapshot, changed: due === 'changed' });
+    // What is asked for again is still of a log that the server has called another.
+    const changed = due === 'changed' || this.#held?.changed === true;
+    const reason = this.#accepting ? undefined : holdBack(served, { ...snapshot, changed });
     if (reason === undefined) this.#apply(snapshot);
-    else this.#hold(snapshot, reason);
+    else this.#hold(snapshot, reason, changed);
     if (this.#due === due) this.#due = undefined;
     this.#accepting = false;
   }
@@ -244,15 +234,15 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   #apply(snapshot: Snapshot): void {
     const touched = this.state.replace(snapshot);
     this.#held = undefined;
-    this.#parts.keeper.replaced(snapshot, this.#currentAt());
+    this.#parts.keeper.replaced(snapshot, this.#freshness.currentAt());
     this.#changed(touched);
     this.#tell({ outcome: 'applied', revision: this.state.revision });
   }
 
-  #hold({ cursor, time, items }: Snapshot, reason: string): void {
+  #hold({ cursor, time, items }: Snapshot, reason: string, changed: boolean): void {
     const { clock, logger } = this.#parts;
     const since = this.#held?.since ?? clock.now();
-    this.#held = { reason, since, items: new PendingItems(items), cursor, time };
+    this.#held = { reason, since, changed, items: new PendingItems(items), cursor, time };
     logger.warn('MASS_REMOVAL_HELD: a new state of the log is held back', { reason });
     this.#tell({ outcome: 'held', reason });
   }
@@ -284,24 +274,18 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   }
 
   #takeCurrent(frame: LogFrame): void {
-    const { keeper, bootTime, staleAfterMs } = this.#parts;
+    const { keeper } = this.#parts;
     const ageMs = frame.kind === 'bookmark' ? frame.ageMs : 0;
     let touched: Touched | undefined;
     if (frame.kind === 'entry') touched = this.state.fold(frame.entry, frame.previous);
     else this.state.pass(frame.previous, frame.revision, frame.digest);
-    const sign = { bookmark: frame.kind === 'bookmark', ageMs, reachedHead: this.state.revision >= this.#announced };
-    this.#setFreshness(afterSign(this.#freshness, sign, bootTime(), staleAfterMs));
+    const reachedHead = this.state.revision >= this.#announced;
+    this.#freshness.sign({ bookmark: frame.kind === 'bookmark', ageMs, reachedHead });
     const { cursor } = this.state;
-    if (cursor !== undefined && frame.kind === 'entry') keeper.changed(frame.entry, cursor, this.#currentAt());
-    if (cursor !== undefined && frame.kind === 'bookmark') keeper.passed(cursor, this.#currentAt());
+    if (cursor !== undefined && frame.kind === 'entry') keeper.changed(frame.entry, cursor, this.#freshness.currentAt());
+    if (cursor !== undefined && frame.kind === 'bookmark') keeper.passed(cursor, this.#freshness.currentAt());
     if (touched === undefined) this.#waiters.reached(this.state.revision);
     else this.#changed(touched);
-  }
-
-  /** When the view was confirmed, by the wall clock; long ago when it never was. */
-  #currentAt(): number {
-    const age = this.ageMs();
-    return age === undefined ? 0 : this.#parts.clock.now() - age;
   }
 
   #takeHeld(held: Held, frame: LogFrame): void {
@@ -323,20 +307,9 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     return [...this.state.all()].flatMap(({ resource }) => (resource.kind === 'Service' ? [resourceKey(refOf(resource))] : []));
   }
 
-  async #tick(signal: AbortSignal): Promise<void> {
-    const { clock, bootTime, staleAfterMs } = this.#parts;
-    while (!signal.aborted) {
-      await clock.sleep(LOOK_MS, { signal }).catch(() => {});
-      this.#setFreshness(afterTime(this.#freshness, bootTime(), staleAfterMs));
-    }
-  }
-
-  #setFreshness(next: Freshness): void {
-    const turned = next.fresh !== this.#freshness.fresh;
-    this.#freshness = next;
-    if (!turned) return;
+  #turned(): void {
     const { logger } = this.#parts;
-    if (next.fresh) logger.info('the view of the log is current');
+    if (this.fresh()) logger.info('the view of the log is current');
     else
       logger.warn('the view of the log is stale: services with onStale: refuse take no new connections', { ageMs: this.ageMs() });
     const services = this.#refusing();

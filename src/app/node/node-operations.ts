@@ -21,7 +21,7 @@ export interface NodeOperationsParts {
   readonly agent: Agent;
   readonly view: StateView;
   readonly listeners: ListenerStatus;
-  readonly dataPlane: DataPlane;
+  readonly dataPlane: Pick<DataPlane, 'info' | 'stats'>;
   readonly clock: Clock;
   readonly sources: readonly ProblemSource[];
   readonly version: string;

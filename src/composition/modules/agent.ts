@@ -20,14 +20,14 @@ export const agentModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, server, metrics, log, health) =>
+      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, server, metrics, problems, health) =>
         new NodeOperations({
           agent,
           view,
           listeners,
           dataPlane,
           clock,
-          sources: [log, listeners, health, metrics],
+          sources: [problems, listeners, health, metrics],
           version,
           dataDir: paths.dataDir,
           startedAt,
@@ -42,7 +42,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
         Ports.clock,
         Servers.metrics,
         Subsystems.metrics,
-        Ports.log,
+        Ports.problems,
         Subsystems.health,
       ],
     )

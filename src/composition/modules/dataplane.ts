@@ -44,7 +44,7 @@ export const dataplaneModule = new ContainerModule(({ bind }) => {
     .toResolvedValue(
       ({ identity }, log, view, listeners, dataPlane) =>
         new ExplainService({ nodeId: identity.nodeId, log, view, listeners, dataPlane }),
-      [Root.facts, Ports.log, Subsystems.logConsumer, Subsystems.l4, Ports.dataPlane],
+      [Root.facts, Ports.askedLog, Subsystems.logConsumer, Subsystems.l4, Ports.dataPlane],
     )
     .inSingletonScope();
 });

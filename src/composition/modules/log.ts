@@ -5,7 +5,7 @@ import { LogStoreSubsystem } from '../../app/log/log-store-subsystem.js';
 import { Ports, Root, Subsystems } from '../tokens.js';
 
 export const logModule = new ContainerModule(({ bind }) => {
-  bind(Ports.log)
+  bind(Ports.ownedLog)
     .toResolvedValue(
       ({ paths }, clock, logger) =>
         new SqliteOrderedLog({
@@ -19,8 +19,11 @@ export const logModule = new ContainerModule(({ bind }) => {
       [Root.facts, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
+  bind(Ports.log).toResolvedValue((log) => log, [Ports.ownedLog]);
+  bind(Ports.askedLog).toResolvedValue((log) => log, [Ports.ownedLog]);
+  bind(Ports.problems).toResolvedValue((log) => log, [Ports.ownedLog]);
   bind(Subsystems.logStore)
-    .toResolvedValue((log) => new LogStoreSubsystem(log), [Ports.log])
+    .toResolvedValue((log) => new LogStoreSubsystem(log), [Ports.ownedLog])
     .inSingletonScope();
   bind(Subsystems.logConsumer)
     .toResolvedValue((log, clock, logger) => new LogConsumer(log, clock, logger), [Ports.log, Ports.clock, Ports.logger])

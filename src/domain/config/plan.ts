@@ -25,6 +25,7 @@ const otherVariables: readonly string[] = [
   'HOLDFAST_ADDON',
   'HOLDFAST_RUNNER',
   'HOLDFAST_TASK',
+  'HOLDFAST_TOKEN',
 ];
 
 /** All that a configuration is made of, the later over the earlier; each setting is taken whole from one of them. */

@@ -75,6 +75,11 @@ export function ackedRow(row: Row, now: number): Row {
   return row.state === 'finished' || row.state === 'handed' ? { ...row, state: 'acked', ackedAt: now } : row;
 }
 
+/** What stays when its reply goes: the tag, its digest, how it ended and when (engine.md A9). */
+export function tombstoneOf(row: Row): Row {
+  return { ...row, payloadDigest: '', who: '', lanes: [], boot: '', task: undefined, step: undefined };
+}
+
 export function isFinished({ state }: Row): boolean {
   return state === 'finished' || state === 'handed' || state === 'acked';
 }

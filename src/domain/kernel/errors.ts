@@ -78,6 +78,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'run `systemd-machine-id-setup`, which writes /etc/machine-id',
   },
+  'certificate.not_registered': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'register this machine with `holdfast register`, with a token of `holdfast token create`',
+  },
   'certificate.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
   'certificate.not_yet_valid': {
     kind: 'denied',

@@ -21,6 +21,22 @@ export interface Paths {
   readonly config: AbsolutePath;
   /** Which port each listener had that could not have its own. */
   readonly listenPorts: AbsolutePath;
+  /** A control plane's own state: tokens, certificates, instructions, epochs. */
+  readonly controlDb: AbsolutePath;
+  /** What secrets in it are sealed with; the same on all replicas. */
+  readonly sealingKey: AbsolutePath;
+  /** The root that machines register under, for people to copy. */
+  readonly registrationRoot: AbsolutePath;
+  /** A node's certificates. */
+  readonly certs: AbsolutePath;
+  /** Where a node was registered. */
+  readonly enrolment: AbsolutePath;
+  /** A node's instructions and their results. */
+  readonly journalDb: AbsolutePath;
+  /** A node's last known state of the log. */
+  readonly viewDb: AbsolutePath;
+  /** Folders of the programs that instructions run. */
+  readonly run: AbsolutePath;
 }
 
 /** `undefined` when `text` is not absolute, or holds a NUL. `..` at the top stays there, as in the kernel. */
@@ -52,5 +68,13 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     lock: inDataDir('lock'),
     config: inDataDir('holdfast.yaml'),
     listenPorts: inDataDir('listen-ports.json'),
+    controlDb: inDataDir('control.db'),
+    sealingKey: inDataDir('sealing.key'),
+    registrationRoot: inDataDir('registration-ca.crt'),
+    certs: inDataDir('certs'),
+    enrolment: inDataDir('enrolment.json'),
+    journalDb: inDataDir('journal.db'),
+    viewDb: inDataDir('view.db'),
+    run: inDataDir('run'),
   };
 }

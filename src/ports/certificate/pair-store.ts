@@ -26,10 +26,13 @@ export interface StoredPairs {
 
 /**
  * The node's certificates on disk. At each moment, also after a crash, there is a whole pair that belongs together. One user at a time.
- * `problems` is of the last `load`.
+ * `problems` is of the last `load` or `activate`.
  */
 export interface PairStore extends ProblemSource {
-  /** Never writes to a pair; private keys that others may read are made private. Damaged pairs are passed over. @throws AgentError `certificate.not_written` */
+  /**
+   * Never writes to a pair; private keys that others may read are made private. Damaged pairs are passed over.
+   * @throws AgentError `certificate.unusable` when nothing can be read
+   */
   load(options: CallOptions): Promise<StoredPairs>;
   /**
    * Keeps a pair beside the current one; durable when it resolves. The same pair again changes nothing.
@@ -42,6 +45,4 @@ export interface PairStore extends ProblemSource {
    * @throws AgentError `certificate.not_written`
    */
   activate(serial: string, options: CallOptions): Promise<void>;
-  /** Removes a pair that is not current. Absent is success. @throws AgentError `certificate.not_written` */
-  discard(serial: string, options: CallOptions): Promise<void>;
 }

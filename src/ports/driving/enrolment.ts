@@ -26,13 +26,16 @@ export interface IssuedPair {
 export interface Enrolment {
   /**
    * @throws AgentError `certificate.token_refused` (one text for bad, expired and used), `certificate.csr_invalid`, `certificate.too_many`,
-   * `certificate.unknown_account`, `store.unavailable`
+   * `certificate.unknown_account`, `certificate.incomplete`, `audit.not_written`, `store.unavailable`
    */
   register(call: RegisterCall, options: CallOptions): Promise<IssuedPair & { readonly nid: string }>;
 
   /** A new certificate for the node that calls. @throws AgentError as `register` */
   renew(node: PeerNode, csr: Uint8Array | undefined, options: CallOptions): Promise<IssuedPair>;
 
-  /** Resolves when the node may call with this certificate; called for each call. @throws AgentError `certificate.revoked` */
+  /**
+   * Returns when the node may call with this certificate; called for each call.
+   * @throws AgentError `certificate.revoked`, `store.unavailable` while it is not known yet what is revoked
+   */
   admit(node: PeerNode): void;
 }

@@ -26,7 +26,10 @@ export interface NodeStream {
   readonly node: PeerNode;
   /** Undefined for an older agent. */
   readonly agent: AgentFacts | undefined;
-  /** In order. Resolves when the transport has taken it: true, or false when the stream is over. At most 4 MiB wait; more ends it as `slow`. */
+  /**
+   * In order. Resolves when the transport has taken it: true, or false when the stream is over. At most 4 MiB wait; more ends it as `slow`.
+   * @throws AgentError `link.too_large` for more than 12 MiB, which is not sent
+   */
   send(message: ServerMessage): Promise<boolean>;
   /** Once; later calls do nothing. */
   end(reason: StreamEnd): void;

@@ -27,6 +27,7 @@ export interface LinkStream {
   /**
    * In the order of the calls. Resolves when the transport has taken it: true, or false when the stream has ended before. On abort it was
    * sent or not.
+   * @throws AgentError `link.too_large` for more than 12 MiB, which is not sent
    */
   send(message: LinkMessage, options: CallOptions): Promise<boolean>;
   /** Wall clock difference server - us, milliseconds, from the answer's `date`; undefined when it was not said. */

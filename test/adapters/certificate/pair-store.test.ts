@@ -121,6 +121,23 @@ describe('F6: on disk', () => {
     expect(store.problems()).toMatchObject([{ reason: expect.stringContaining(`${filesIn(folder).ca} cannot be written`) }]);
   });
 
+  test('also where they cannot be written from the first: the pair is in use, and it is reported', async () => {
+    const folder = await tempFolder();
+    await mkdir(filesIn(folder).certificate);
+    const store = await used(folder, pairs[0]);
+    expect(store.problems()).toMatchObject([{ reason: expect.stringContaining('mtls.crt cannot be written') }]);
+    expect((await store.load(options)).current).toMatchObject(pairs[0] ?? {});
+  });
+
+  test('a folder that cannot be read is named', async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, 'certs'), '');
+    await expect(storeIn(folder).load(options)).rejects.toMatchObject({
+      code: 'certificate.unusable',
+      facts: { problem: `${join(folder, 'certs')} cannot be read: ENOTDIR` },
+    });
+  });
+
   test('a private key that others may read is made private', async () => {
     const folder = await tempFolder();
     await used(folder, pairs[0]);
@@ -233,7 +250,7 @@ describe('forms of keys', () => {
 });
 
 const program = fileURLToPath(new URL('./pair-loop.ts', import.meta.url));
-const RUNS = 30;
+const RUNS = 12;
 
 /** Kills the renewing program `delay` ms after its first pair, and gives the serials that it had said were in use. */
 async function runAndKill(folder: string, source: string, delay: number): Promise<readonly string[]> {
@@ -276,4 +293,41 @@ test(`F6: kill -9 at any step, ${RUNS} times: a pair that works is there, and it
   const store = await used(folder, pairs[0], pairs[1]);
   expect(await store.load(options)).toMatchObject({ current: pairs[1] ?? {} });
   expect((await readdir(join(folder, 'certs'))).filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+const crashing = fileURLToPath(new URL('./pair-crash.ts', import.meta.url));
+
+/** Whether the program was killed before the n-th change, and not at its end by then. */
+async function crashAt(step: number, folder: string, source: string): Promise<boolean> {
+  const child = spawn(process.execPath, [...sourceArguments, crashing, folder, source, String(step)], { stdio: 'inherit' });
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  if (signal === null) expect(code).toBe(0);
+  return signal === 'SIGKILL';
+}
+
+test('F6: killed before each single step: one of both pairs is in use, whole, and renewal goes on', {
+  timeout: 180_000,
+}, async () => {
+  const source = join(await tempFolder(), 'pair.json');
+  await writeFile(source, JSON.stringify(pairs[1]));
+  const seen = new Set<string>();
+  let step = 1;
+  for (; ; step += 1) {
+    const folder = await tempFolder();
+    await used(folder, pairs[0]);
+    if (!(await crashAt(step, folder, source))) break;
+    const store = storeIn(folder);
+    const { current, staged } = await store.load(options);
+    const which = pairs.findIndex(({ certificate }) => certificate === current?.certificate);
+    expect([0, 1]).toContain(which);
+    seen.add(`${which} ${staged === undefined ? 'alone' : 'and another'}`);
+    expect(store.problems()).toEqual([]);
+    expect(await flatPair(folder)).toEqual(pairs[which]);
+    await used(folder, pairs[1]);
+    expect((await storeIn(folder).load(options)).current).toMatchObject(pairs[1] ?? {});
+    expect((await readdir(join(folder, 'certs'))).filter((name) => name.startsWith('.'))).toEqual([]);
+  }
+  expect([...seen].sort()).toEqual(['0 alone', '0 and another', '1 alone']);
+  // Three files and two folders of the pair, the link, and three flat files, each written, synced and put in place.
+  expect(step).toBeGreaterThan(25);
 });

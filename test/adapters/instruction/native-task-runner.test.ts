@@ -1,8 +1,11 @@
+import { execFileSync, spawn } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { runnerPath } from '../../../src/adapters/instruction/runner-process.js';
+import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
 import type { Task, TaskId } from '../../../src/ports/instruction/task-runner.js';
 import { processes, programsOf, taskRig } from '../../support/task-rig.js';
 import { shell, task, taskId } from '../../support/tasks.js';
@@ -168,6 +171,20 @@ describe('what is killed', () => {
     expect(programsOf(runs, taskId('a'))).toEqual([]);
   });
 
+  test('what somebody else goes on writing into its stream does not keep it', async () => {
+    const { open, runs } = await taskRig();
+    const end = open().run(task('a', ['/bin/sleep', '1001']), options);
+    await expect.poll(() => programsOf(runs, taskId('a')).length).toBe(1);
+    const [program] = programsOf(runs, taskId('a'));
+    const stranger = spawn('/bin/sh', ['-c', `exec yes > /proc/${program?.pid}/fd/1`], { stdio: 'ignore' });
+    onTestFinished(() => void stranger.kill('SIGKILL'));
+    await expect.poll(async () => (await stat(join(runs, taskId('a'), 'stdout'))).size).toBeGreaterThan(100_000);
+    await open().cancel(taskId('a'), options);
+    const { cancelled, stdout } = await end;
+    expect(cancelled).toBe(true);
+    expect(stdout.bytes.length).toBeGreaterThan(100_000);
+  });
+
   test('a program that catches what it can', async () => {
     const { open } = await taskRig();
     const script = 'trap "" HUP INT TERM QUIT; echo ready; while :; do sleep 1; done';
@@ -247,6 +264,16 @@ describe('the folder', () => {
     await rm(join(runs, taskId('a'), 'stderr'));
     const { stdout, stderr } = await open().adopt(taskId('a'), options);
     expect([Buffer.from(stdout.bytes).toString(), stdout.dropped, stderr.bytes.length, stderr.dropped]).toEqual(['out', 3, 0, 5]);
+  });
+
+  test('A5: for want of descriptors nothing is called interrupted, and nothing starts', async () => {
+    const { runs } = await taskRig();
+    const program = fileURLToPath(new URL('./support/without-descriptors.ts', import.meta.url));
+    const command = ['ulimit -n 100; exec "$0" "$@"', process.execPath, ...sourceArguments, program, runs];
+    expect(JSON.parse(execFileSync('/bin/sh', ['-c', ...command], { encoding: 'utf8', timeout: 30_000 }))).toEqual({
+      without: ['instruction.runner_failed', 'instruction.not_started'],
+      afterwards: ['exited', 'exited'],
+    });
   });
 
   test('links in it lead nowhere', async () => {

@@ -1,6 +1,6 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TaskRig } from '../../support/task-rig.js';
 import { programsOf, runnersOf, taskRig } from '../../support/task-rig.js';
 import { shell, taskId } from '../../support/tasks.js';
@@ -11,7 +11,10 @@ const id = taskId('a');
 /** A program with two grandchildren that have left its group, one of them without a parent, all running. */
 async function family(): Promise<TaskRig & { readonly end: Promise<unknown>; readonly more: () => Promise<void> }> {
   const rig = await taskRig();
-  const script = `setsid sleep 1001 & (setsid sleep 1002 &); while [ ! -e ${rig.folder}/more ]; do sleep 0.05; done; echo done; exit 3`;
+  onTestFinished(() => rig.open().cancel(id, options));
+  // Their streams are closed, since open ones are waited for 5 s.
+  const sleepers = '{ setsid sleep 1001 & (setsid sleep 1002 &); } >/dev/null 2>&1';
+  const script = `${sleepers}; while [ ! -e ${rig.folder}/more ]; do sleep 0.05; done; echo done; exit 3`;
   const end = rig
     .open()
     .run(shell('a', script), options)

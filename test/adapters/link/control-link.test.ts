@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { GrpcControlLink } from '../../../src/adapters/link/grpc-control-link.js';
@@ -10,6 +13,7 @@ import { heartbeatAnswer } from '../../../src/domain/link/heartbeat.js';
 import { epoch, HEARTBEAT_TYPE, type ServerMessage } from '../../../src/domain/link/model.js';
 import type { LinkStream } from '../../../src/ports/link/control-link.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
+import { eventually } from '../../support/eventually.js';
 import {
   facts,
   judgePeer,
@@ -20,6 +24,7 @@ import {
   serverFacts,
   serverPair,
 } from '../../support/link-rig.js';
+import { tempFolder } from '../../support/temp-folder.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
 
 const pki = new ThrowawayPki();
@@ -118,7 +123,7 @@ describe('a stream', () => {
     expect((await next(old)).tag).toBe('still here');
     old.close();
     expect(await old.ended).toEqual({ what: 'closed', error: undefined, retryMs: undefined });
-    await expect.poll(() => node.counts().connections?.open).toBe(1);
+    await eventually(() => node.counts().connections?.open).toBe(1);
   });
 
   test.each([
@@ -139,7 +144,7 @@ describe('a stream', () => {
     const end = await stream.ended;
     expect(end).toMatchObject({ what: 'stream', retryMs: undefined, error: { code } });
     expect(end.error?.message).toContain(text);
-    await expect.poll(() => streams.newest.closed).toBe(1);
+    await eventually(() => streams.newest.closed).toBe(1);
     expect(await stream.send(message('late'), { signal })).toBe(false);
     expect(await streams.newest.stream.send(message('late'))).toBe(false);
   });
@@ -178,7 +183,7 @@ describe('a stream', () => {
     const body = (bytes: number) => ({ type: 'X', tag: 't', jsonB64: 'A'.repeat(bytes) });
     await expect(stream.send(body(12 * 1024 * 1024), { signal })).rejects.toMatchObject({ code: 'link.too_large' });
     expect(await stream.send(body(12 * 1024 * 1024 - 100), { signal })).toBe(true);
-    await expect.poll(() => streams.newest.received.at(-1)?.jsonB64.length).toBe(12 * 1024 * 1024 - 100);
+    await eventually(() => streams.newest.received.at(-1)?.jsonB64.length).toBe(12 * 1024 * 1024 - 100);
     expect(await streams.newest.stream.send(body(12 * 1024 * 1024 - 100))).toBe(true);
     expect((await next(stream)).jsonB64.length).toBe(12 * 1024 * 1024 - 100);
   });
@@ -199,7 +204,7 @@ describe('a stream', () => {
         (b: Buffer) => b,
       )
       .on('error', () => {});
-    await expect.poll(() => stream.lastByteAt() - before).toBeGreaterThanOrEqual(25);
+    await eventually(() => stream.lastByteAt() - before).toBeGreaterThanOrEqual(25);
   });
 
   test('pings begin with the connection after the announcement, and end with the first that lacks it', async () => {
@@ -316,6 +321,36 @@ describe('a connection that cannot be made', () => {
     const expired = nodePair(pki, 'n1', { from: '20200101000000Z', to: '20200201000000Z' });
     expect((await failure('localhost', address.port, () => expired)).facts.problem).toMatch(/CERT_HAS_EXPIRED.*2020 GMT/);
     expect(node.counts().refused).toBe(2);
+  });
+
+  test('a server that refuses our certificate by an alert of TLS, as other servers do', async () => {
+    const folder = await tempFolder();
+    const files = { crt: server.certificate, key: server.privateKey, ca: pki.root };
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const pem = ['-cert', join(folder, 'crt'), '-key', join(folder, 'key'), '-CAfile', join(folder, 'ca')];
+    const other = spawn('openssl', [
+      's_server',
+      '-accept',
+      '127.0.0.1:0',
+      '-alpn',
+      'h2',
+      '-Verify',
+      '1',
+      '-verify_return_error',
+      ...pem,
+    ]);
+    closers.push(() => void other.kill());
+    const port = await new Promise<number>((resolve) =>
+      other.stdout.on('data', (text: Buffer) => {
+        const match = /ACCEPT .*:(\d+)/.exec(String(text));
+        if (match !== null) resolve(Number(match[1]));
+      }),
+    );
+    const error = await failure('localhost', port, () => ({ ...nodePair(strangers), ca: pki.root }));
+    expect([error.code, error.facts.problem]).toEqual([
+      'certificate.refused',
+      expect.stringMatching(/the server refuses our certificate: unknown certificate authority$/),
+    ]);
   });
 
   test('F4: a revoked one is refused at the next call', async () => {

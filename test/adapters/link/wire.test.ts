@@ -9,7 +9,16 @@ import { AgentError, type ErrorCode } from '../../../src/domain/kernel/errors.js
 import { heartbeatAnswer } from '../../../src/domain/link/heartbeat.js';
 import { epoch, HEARTBEAT_TYPE } from '../../../src/domain/link/model.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
-import { facts, judgePeer, nodePair, RecordingCalls, RecordingEnrolment, RecordingStreams, serverPair } from '../../support/link-rig.js';
+import { eventually } from '../../support/eventually.js';
+import {
+  facts,
+  judgePeer,
+  nodePair,
+  RecordingCalls,
+  RecordingEnrolment,
+  RecordingStreams,
+  serverPair,
+} from '../../support/link-rig.js';
 import { L1, L2, RawClient, RawServer } from '../../support/raw-grpc.js';
 import { encode, RawMessage } from '../../support/raw-protobuf.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
@@ -36,12 +45,20 @@ const opened = (bytes: Buffer) => {
 };
 
 async function controlPlane() {
-  const [streams, calls, enrolment, logger] = [new RecordingStreams(), new RecordingCalls(), new RecordingEnrolment(), new FakeLogger()];
+  const [streams, calls, enrolment, logger] = [
+    new RecordingStreams(),
+    new RecordingCalls(),
+    new RecordingEnrolment(),
+    new FakeLogger(),
+  ];
   const listen = { host: '127.0.0.1', port: 0 };
   const l2 = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, clock, logger });
   const l1 = new GrpcEnrolmentServer({ listen, pair: () => ({ ...server, clientRoots: [] }), enrolment, logger });
   await Promise.all([l1.start(), l2.start()]);
-  closers.push(() => l2.stop(), () => l1.stop());
+  closers.push(
+    () => l2.stop(),
+    () => l1.stop(),
+  );
   return { streams, calls, enrolment, l1, l2 };
 }
 
@@ -127,23 +144,36 @@ describe('an existing agent against our server', () => {
     const { stream, received } = streams.newest;
     expect(stream.agent).toBeUndefined();
     await stream.send({ type: 'DELETE_CR', tag: 'i-1', jsonB64: b64({ type: 'apps', id: 'a' }) });
-    expect(opened(await call.next())).toEqual({ type: 'DELETE_CR', tag: 'i-1', jsonB64: b64({ type: 'apps', id: 'a' }), numbers: [1, 5, 10] });
+    expect(opened(await call.next())).toEqual({
+      type: 'DELETE_CR',
+      tag: 'i-1',
+      jsonB64: b64({ type: 'apps', id: 'a' }),
+      numbers: [1, 5, 10],
+    });
     call.send(envelope('ERROR', 'i-1', 'exit status 1: läuft nicht'));
     call.send(envelope('NO_CONTENT', 'i-2', 'e30='));
-    await expect.poll(() => received.length).toBe(3);
+    await eventually(() => received.length).toBe(3);
     expect(received.slice(1)).toEqual([
       { type: 'ERROR', tag: 'i-1', jsonB64: 'exit status 1: läuft nicht' },
       { type: 'NO_CONTENT', tag: 'i-2', jsonB64: 'e30=' },
     ]);
     call.stream.end();
     expect(await call.status).toMatchObject({ code: 0 });
-    await expect.poll(() => streams.newest.closed).toBe(1);
+    await eventually(() => streams.newest.closed).toBe(1);
   });
 
   test('the additions of a message have these numbers, and are sent only where they are said', async () => {
     const { l2, streams } = await controlPlane();
-    const headers = { 'holdfast-instance': 'i', 'holdfast-session': '2', 'holdfast-boot': 'b', 'holdfast-hw': 'h', 'holdfast-journal': 'j:5' };
-    const call = client(l2.port).call(`${L2}/NodeAgentStream`, { ...headers, 'holdfast-caps': 'journal' }).read();
+    const headers = {
+      'holdfast-instance': 'i',
+      'holdfast-session': '2',
+      'holdfast-boot': 'b',
+      'holdfast-hw': 'h',
+      'holdfast-journal': 'j:5',
+    };
+    const call = client(l2.port)
+      .call(`${L2}/NodeAgentStream`, { ...headers, 'holdfast-caps': 'journal' })
+      .read();
     await call.headers;
     const { stream } = streams.newest;
     expect(stream.agent).toEqual({
@@ -167,10 +197,21 @@ describe('an existing agent against our server', () => {
       return new RawMessage(response ?? Buffer.alloc(0));
     };
     // VpnPeer: pubKey = 10, endpointIp = 15, ip = 20, extraAllowedIps = 25.
-    const peer = [[10, 'own'], [15, '10.0.0.1'], [20, '10.1.0.1'], [25, 'a'], [25, 'b']] as const;
+    const peer = [
+      [10, 'own'],
+      [15, '10.0.0.1'],
+      [20, '10.1.0.1'],
+      [25, 'a'],
+      [25, 'b'],
+    ] as const;
     const synced = await unary('ManualSync', encode([10, peer], [25, true]));
     const [other] = synced.messages(5);
-    expect([other?.text(10), other?.text(15), other?.text(20), other?.texts(25)]).toEqual(['key', '', '10.1.0.2', ['10.9.0.0/16']]);
+    expect([other?.text(10), other?.text(15), other?.text(20), other?.texts(25)]).toEqual([
+      'key',
+      '',
+      '10.1.0.2',
+      ['10.9.0.0/16'],
+    ]);
     const [node] = (await unary('GetControlPlaneNodes', encode())).messages(5);
     expect([node?.text(1), node?.text(5)]).toEqual(['10.1.0.1', 'https://10.1.0.1:6443']);
     await unary('UpdateStatus', encode([5, 'READY']));
@@ -239,7 +280,10 @@ describe('our agent against an existing server', () => {
     const address = { host: 'localhost', port: await raw.listen() };
     const connections = new LinkConnections({ readPair: async () => ({ ca, certificate: cert, privateKey: key }), clock });
     const link = new GrpcControlLink({ connections, clock });
-    closers.push(() => raw.close(), () => link.close());
+    closers.push(
+      () => raw.close(),
+      () => link.close(),
+    );
     return { raw, address, link, connections };
   }
 
@@ -274,17 +318,23 @@ describe('our agent against an existing server', () => {
     expect(stream.clockSkewMs).toBeTypeOf('number');
   });
 
-  test('C6: it is never pinged, also not on its second connection', { timeout: 40_000 }, async () => {
-    const { raw, address, link } = await olderServer((bytes, call) => call.send(bytes));
-    for (const session of [1, 2]) {
-      const stream = await link.open(address, { ...facts, session }, { signal });
-      await stream.send({ type: HEARTBEAT_TYPE, tag: `b-${session}`, jsonB64: '' }, { signal });
-      await stream.server;
-      link.reloadCertificate();
+  test('C6: it is never pinged, also not on its second connection; one that announces it is', { timeout: 40_000 }, async () => {
+    const older = await olderServer((bytes, call) => call.send(bytes));
+    const announcing = await olderServer((_, { stream }) => {
+      const holdfast = { 'holdfast-fleet': 'f', 'holdfast-server': 's', 'holdfast-epoch': '1', 'holdfast-caps': 'keepalive' };
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...holdfast });
+    });
+    for (const { address, link } of [older, announcing]) {
+      for (const session of [1, 2]) {
+        const stream = await link.open(address, { ...facts, session }, { signal });
+        await stream.send({ type: HEARTBEAT_TYPE, tag: `b-${session}`, jsonB64: '' }, { signal });
+        await stream.server;
+        link.reloadCertificate();
+      }
     }
-    // Longer than the 10 s between two pings of a server that takes them.
-    await clock.sleep(11_000, { signal });
-    expect(raw.pings).toBe(0);
+    // Pings come 10 s apart.
+    await clock.sleep(11_500, { signal });
+    expect([older.raw.pings, announcing.raw.pings]).toEqual([0, 1]);
   });
 
   test('its calls have these numbers', async () => {
@@ -294,8 +344,23 @@ describe('our agent against an existing server', () => {
       const message = new RawMessage(bytes);
       bodies.push(`${path.slice(L2.length + 1)} ${message.numbers}`);
       const answers: Readonly<Record<string, Buffer>> = {
-        GetControlPlaneNodes: encode([5, [[1, '10.1.0.1'], [5, 'https://10.1.0.1:6443']]]),
-        ManualSync: encode([5, [[10, 'k'], [15, 'e'], [20, 'i'], [25, 'x'], [25, 'y']]]),
+        GetControlPlaneNodes: encode([
+          5,
+          [
+            [1, '10.1.0.1'],
+            [5, 'https://10.1.0.1:6443'],
+          ],
+        ]),
+        ManualSync: encode([
+          5,
+          [
+            [10, 'k'],
+            [15, 'e'],
+            [20, 'i'],
+            [25, 'x'],
+            [25, 'y'],
+          ],
+        ]),
         RegenerateCertificate: encode([5, 'key'], [10, 'crt'], [15, 'ca']),
       };
       call.send(answers[path.slice(L2.length + 1)] ?? encode());
@@ -312,7 +377,11 @@ describe('our agent against an existing server', () => {
       { type: 't', severity: 'failure', message: 'm', code: 'c', cause: 'y', remedy: 'r', docsUrl: 'u' },
       { signal },
     );
-    expect(await calls.regenerateCertificate(Buffer.from([0x30]), { signal })).toEqual({ privateKey: 'key', certificate: 'crt', ca: 'ca' });
+    expect(await calls.regenerateCertificate(Buffer.from([0x30]), { signal })).toEqual({
+      privateKey: 'key',
+      certificate: 'crt',
+      ca: 'ca',
+    });
     expect(bodies).toEqual([
       'GetControlPlaneNodes ',
       'ManualSync 10,25',

@@ -5,10 +5,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { LogServiceService } from '../../../src/adapters/generated/holdfast/log/v1/log.js';
 import type { LogServiceParts } from '../../../src/adapters/log/grpc-log-handler.js';
+import type { NodeName } from '../../../src/domain/identity/model.js';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { type Change, type Cursor, logKey, ZERO_DIGEST, ZERO_REVISION } from '../../../src/domain/log/model.js';
 import { nodeReads } from '../../../src/domain/log/visibility.js';
 import type { Clock } from '../../../src/ports/clock.js';
+import type { PeerNode } from '../../../src/ports/driving/node-streams.js';
 import type { OrderedLog } from '../../../src/ports/log/ordered-log.js';
 import { entries, nextEntry, propose, remove, set, take } from '../../contract/ordered-log.support.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
@@ -147,13 +149,17 @@ describe('snapshots', () => {
     expect((await remote.snapshot('', options)).cursor.revision).toBe(1n);
     await propose(log, service(2));
     const waiting = [remote.snapshot('', options), remote.snapshot('', options)];
-    await until(() => clock.sleepers > 0);
+    // One that waits for its turn, one that forgets what nobody asks for.
+    await until(() => clock.sleepers === 2);
     await propose(log, service(3));
     expect(rig.handler.counts().snapshotsBuilt).toBe(1);
     await clock.advance(1_000);
     for (const each of await Promise.all(waiting)) expect(each.cursor.revision).toBe(3n);
     expect((await remote.snapshot('', options)).cursor.revision).toBe(3n);
     expect(rig.handler.counts().snapshotsBuilt).toBe(2);
+    await clock.advance(60_000);
+    expect((await remote.snapshot('', options)).cursor.revision).toBe(3n);
+    expect(rig.handler.counts().snapshotsBuilt).toBe(3);
   });
 });
 
@@ -300,6 +306,30 @@ describe('what goes wrong between the two', () => {
     };
     const { node, start } = await setUp({ service: { proposals } });
     await expect(call(node(), start)).rejects.toThrow(expected);
+  });
+
+  test('B4: a watch says which node it is, and is ended where that is denied; reading needs no name', async () => {
+    const clock = new SystemClock();
+    const log = new FakeOrderedLog({ clock });
+    const said: string[] = [];
+    const names = {
+      bind: async ({ identity }: PeerNode, name: NodeName) => {
+        said.push(`${identity.nid} is ${name}`);
+        if (said.length > 1) throw new AgentError('log.denied', { problem: 'DUPLICATE_NODE: told to' });
+      },
+      nameOf: () => undefined,
+    };
+    const rig = await logServiceRig({ log, clock, names });
+    onTestFinished(rig.stop);
+    await propose(log, service(1));
+    const [remote, from] = [remoteUnder(rig.port), await beginning(log)];
+    expect(await entries(remote, from, 1)).toHaveLength(1);
+    await expect(entries(remote, from, 1)).rejects.toMatchObject({
+      code: 'log.denied',
+      message: expect.stringContaining('DUPLICATE'),
+    });
+    expect((await remote.snapshot('', options)).items).toHaveLength(1);
+    expect(said).toEqual(['n1 is here', 'n1 is here']);
   });
 
   test('a node that may not call is told why, by every method', async () => {

@@ -148,15 +148,47 @@ describe('F6: what goes wrong on the way', () => {
     expect((await record(peer(staged?.certificate ?? '').identity.nid))?.renewals).toHaveLength(1);
   });
 
-  test('the new one is refused: it is dropped, and another is asked for', async () => {
-    const { client, clock, make, pairs, renewed } = await setUp();
+  test('the new one is refused: another is asked for', async () => {
+    const { client, clock, current, make, pairs, renewed } = await setUp();
     await clock.advance(70 * DAY);
     client.trying.failNext(refused());
     await make().start();
     await clock.advance(0);
-    expect(pairs.dump().split(' ')).toHaveLength(1);
+    const { staged } = await pairs.load(options);
     await clock.advance(5 * MINUTE);
+    expect(renewed).toEqual([(await current())?.serial]);
+    expect(renewed).not.toContain(staged?.serial);
+    expect(pairs.dump().split(' ')).toHaveLength(2);
+  });
+
+  test('a server that dies looks like a refusal of one that it had taken: the node is not cut off', async () => {
+    const { client, clock, current, make, renewed, seen } = await setUp();
+    await clock.advance(70 * DAY);
+    client.trying.loseNextAnswer(unreachable());
+    const part = make();
+    await part.start();
+    await clock.advance(0);
+    await seen();
+    // At the next try the connection is closed; by the one after it the old certificate is retired.
+    client.trying.failNext(refused());
+    await clock.advance(30 * MINUTE);
     expect(renewed).toHaveLength(1);
+    expect((await current())?.serial).toBe(renewed[0]);
+  });
+
+  test('and neither is it when the old one is retired before another could be asked for', async () => {
+    const { client, clock, make, pairs, renewed, seen } = await setUp();
+    await clock.advance(70 * DAY);
+    client.trying.loseNextAnswer(unreachable());
+    const part = make();
+    await part.start();
+    await clock.advance(0);
+    await seen();
+    const { staged } = await pairs.load(options);
+    client.trying.failNext(refused());
+    client.regenerating.failNext(unreachable(), unreachable(), unreachable());
+    await clock.advance(3 * HOUR);
+    expect(renewed).toEqual([staged?.serial]);
   });
 
   test('the process dies after the server has seen the new one: it is in use at the next start, also when the old one is retired by then', async () => {
@@ -210,6 +242,17 @@ describe('F6: what goes wrong on the way', () => {
     expect(JSON.stringify(logger.lines.map(({ fields }) => String(fields.error)))).not.toContain('too_many');
     await clock.advance(DAY);
     expect((await record(nid))?.renewals.length).toBeLessThanOrEqual(10);
+  });
+
+  test('one that is in use, though what came after that failed, is told of at the next look', async () => {
+    const { clock, current, make, pairs, renewed } = await setUp();
+    await clock.advance(70 * DAY);
+    pairs.failAfterActivation(new AgentError('certificate.not_written', { problem: 'EIO' }));
+    await make().start();
+    await clock.advance(0);
+    expect(renewed).toEqual([]);
+    await clock.advance(3 * MINUTE);
+    expect(renewed).toEqual([(await current())?.serial]);
   });
 
   test('looking at once shortens no pause', async () => {

@@ -216,7 +216,7 @@ describe('tags', () => {
     expect(world.disk.rows.get('fleet-a\nt1')?.reply).toBeUndefined();
     process.deliver('RUN_REMOTE_SCRIPT', 't1', SCRIPT);
     await process.settle();
-    expect(session.sent.map(contentOf).at(-1)).toMatch(/^RESULT_EXPIRED: ran at \d+ ms since 1970, outcome done; /);
+    expect(session.sent.map(contentOf).at(-1)).toMatch(/^RESULT_EXPIRED: ran at 2026-01-31T12:00:00.000Z, outcome done; /);
     expect(world.ran).toEqual(['echo']);
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { FakeJournal } from '../../fakes/fake-journal.js';
 import { acknowledging, contentOf, InstructionWorld } from '../../support/instruction-rig.js';
 
 const page = { url: 'https://a.test/', method: 'POST' };
@@ -83,6 +84,23 @@ describe('the journal is full', () => {
     await process.settle();
     expect(session.of('t3').map(({ type }) => type)).toEqual(['RUN_WEB_REQUEST']);
   });
+});
+
+test('D3: a journal that does not come back leaves no heap of instructions behind', async () => {
+  const world = new InstructionWorld();
+  class Stuck extends FakeJournal {
+    override find(): Promise<never> {
+      return new Promise(() => {});
+    }
+  }
+  const process = await world.start({ journal: new Stuck(world.disk) });
+  const session = process.connect();
+  process.deliver('RUN_WEB_REQUEST', 'first', page);
+  await process.settle();
+  for (let number = 0; number < 1_001; number++) process.deliver('RUN_WEB_REQUEST', `t${number}`, page);
+  process.deliver('GET_NODE_STATUS', 'read');
+  await process.settle();
+  expect(session.dump()).toBe('t1000 ERROR QUEUE_FULL: the journal, 1000 waiting\nread NODE_STATUS {"nodeIsReady":true}');
 });
 
 describe('the audit log', () => {

@@ -261,19 +261,22 @@ describe('RUN_WEB_REQUEST', () => {
   });
 
   test('what the guard refuses is an ERROR, and nobody was asked', async () => {
-    const { world, type, content } = await answered('RUN_WEB_REQUEST', { url: 'http://localhost/' }, (world) =>
-      world.web.forbid('http://localhost/'),
+    const { world, type, content } = await answered('RUN_WEB_REQUEST', { url: 'https://inner.test/' }, (world) =>
+      world.web.forbid('https://inner.test/'),
     );
-    expect([type, content]).toEqual(['ERROR', 'outbound.refused: http://localhost/ is refused']);
+    expect([type, content]).toEqual(['ERROR', 'outbound.refused: https://inner.test/ is refused']);
     expect(world.web.taken()).toEqual([]);
   });
 
-  test.each([{ url: 'x', headers: { 'a b': 'c' } }, { url: 'x', headers: { a: 'c\r\nd' } }, { url: '' }, { method: 'GET' }])(
-    '%j is refused',
-    async (payload) => {
-      expect((await answered('RUN_WEB_REQUEST', payload)).content).toMatch(/^INVALID: RUN_WEB_REQUEST: /);
-    },
-  );
+  test.each([
+    { url: 'x', headers: { 'a b': 'c' } },
+    { url: 'x', headers: { a: 'c\r\nd' } },
+    { url: '' },
+    { method: 'GET' },
+    { url: 'x', method: 'GET / HTTP/1.1' },
+  ])('%j is refused', async (payload) => {
+    expect((await answered('RUN_WEB_REQUEST', payload)).content).toMatch(/^INVALID: RUN_WEB_REQUEST: /);
+  });
 
   test('A15: a page of 9 MiB is cut so that the reply can be sent', async () => {
     const { session } = await answered('RUN_WEB_REQUEST', { url: 'https://a.test/' }, (world) =>

@@ -133,7 +133,7 @@ describe('a link', () => {
     link.newest.deliver(message('a'));
     await clock.advance(0);
     expect(good.told).toEqual(['opened 1', 'received GET_NODE_STATUS a']);
-    expect(logger.dump('error')).toBe('error a user of the link failed');
+    expect(logger.dump('error')).toBe('error a part that uses the link failed');
   });
 
   test('a session sends, and says false when it is over', async () => {
@@ -163,7 +163,7 @@ describe('heartbeats', () => {
     await clock.advance(10_000);
     const said = beatsOf(link.newest).map(({ jsonB64 }) => readHeartbeat(jsonB64));
     expect(said.map((beat) => [beat?.isCp, beat?.status, beat?.rolesKnown])).toEqual([
-      [false, 'unknown', false],
+      [false, 'not_installed', true],
       [false, 'not_installed', true],
       [true, 'ready', true],
     ]);
@@ -172,6 +172,28 @@ describe('heartbeats', () => {
       version: '1.0.0',
       capabilities: new Set(['journal', 'result-ack']),
     });
+  });
+
+  test('before the first read nothing is known', async () => {
+    const { link, roles, subsystem, clock } = linkRig();
+    roles.fallSilent();
+    link.serve(home, { facts: facts() });
+    await subsystem.start();
+    await clock.advance(0);
+    expect(readHeartbeat(beatsOf(link.newest)[0]?.jsonB64 ?? '')).toMatchObject({
+      isCp: false,
+      status: 'unknown',
+      rolesKnown: false,
+    });
+  });
+
+  test('a part that cannot say what it knows stops no heartbeat', async () => {
+    const auditHead = () => {
+      throw new Error('broken');
+    };
+    const { link, clock } = await linked({ facts: facts() }, { auditHead });
+    await clock.advance(5_000);
+    expect(beatsOf(link.newest).map(({ jsonB64 }) => readHeartbeat(jsonB64)?.auditHead)).toEqual([undefined, undefined]);
   });
 
   test('a failed read never demotes: the roles are carried over, and status says so', async () => {
@@ -339,6 +361,31 @@ describe('I3: coming back', () => {
     expect(link.attempts.slice(4)).toEqual(['b:1']);
   });
 
+  test('several addresses: a server that serves no stream is left for the next one', async () => {
+    const [a, b] = [
+      { host: 'a', port: 1 },
+      { host: 'b', port: 1 },
+    ];
+    const { link, clock, subsystem, user } = linkRig({ addresses: [a, b], random: () => 0.1 });
+    const error = new AgentError('link.unreachable', { problem: 'no quorum' });
+    link.serve(a, { facts: facts(), answersAfterMs: undefined, ends: { what: 'stream', error, retryMs: undefined } });
+    link.serve(b, { facts: facts() });
+    await subsystem.start();
+    await clock.advance(1_000);
+    expect([link.attempts, user.told]).toEqual([['a:1', 'b:1'], ['opened 1']]);
+  });
+
+  test('without an address there is a problem, and nothing else', async () => {
+    const { subsystem, clock, link } = linkRig({ addresses: [] });
+    await subsystem.start();
+    await clock.advance(60_000);
+    expect(subsystem.problems().map(({ reason }) => reason)).toEqual([
+      'no link to the control plane: no address of a control plane is configured',
+    ]);
+    expect(link.attempts).toEqual([]);
+    await subsystem.stop();
+  });
+
   test('200 agents of a restarted server come back over the spread that it has said', async () => {
     const spreadMs = 20_000;
     let seed = 1;
@@ -380,6 +427,14 @@ describe('own questions', () => {
     await clock.advance(0);
     expect(await asked).toMatchObject({ type: 'Anything', tag });
     expect(user.told).toEqual(['opened 1']);
+  });
+
+  test('a heartbeat that is answered twice is answered once', async () => {
+    const { link, subsystem, clock, user } = await linked();
+    const { tag } = link.newest.sent[0] ?? { tag: '' };
+    link.newest.deliver(message(tag, { type: HEARTBEAT_TYPE }), message(tag, { type: 'ERROR' }));
+    await clock.advance(0);
+    expect([user.told, subsystem.state().dropped.strayAnswers]).toEqual([['opened 1'], 2]);
   });
 
   test('C2: an answer that comes too late is dropped and counted', async () => {

@@ -6,6 +6,7 @@ import { canonicalJson } from '../../../src/domain/kernel/canonical-json.js';
 import { type Change, logKey, type Proposal, revision } from '../../../src/domain/log/model.js';
 import { MOST_OBJECTS, nodeSource } from '../../../src/domain/log/node-writes.js';
 import type { CallOptions } from '../../../src/ports/call-options.js';
+import { at } from '../../contract/ordered-log.support.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeOrderedLog } from '../../fakes/fake-ordered-log.js';
@@ -100,11 +101,30 @@ describe('E17', () => {
   test('1,000 objects; what is there can still be changed and removed', async () => {
     const { propose } = await setUp();
     const all = Array.from({ length: MOST_OBJECTS }, (_, i) => published(`web-${i}`));
-    await expect(propose(of(...all, published('web')))).rejects.toMatchObject({ code: 'log.too_many' });
+    await expect(propose(of(...all, published('web')))).rejects.toMatchObject({ code: 'log.too_large' });
     expect(await propose(of(...all))).toMatchObject({ outcome: 'committed' });
     await expect(propose(of(published('web')))).rejects.toMatchObject({ code: 'log.too_many' });
     expect(await propose(of(published('web-7', '10.0.0.9')))).toMatchObject({ outcome: 'committed' });
     expect(await propose(of(gone(published('web-8')), published('web')))).toMatchObject({ outcome: 'committed' });
+  });
+
+  test.each<[string, Partial<Proposal>, string]>([
+    [
+      'more than 1,000 changes',
+      { changes: Array.from({ length: 1_001 }, (_, i) => gone(published(`web-${i}`))) },
+      'log.too_large',
+    ],
+    [
+      'more than 1,000 conditions',
+      { preconditions: Array.from({ length: 1_001 }, () => at('service/default/a', 0n)) },
+      'log.too_large',
+    ],
+    ['a request id of 129 characters', { requestId: 'r'.repeat(129) }, 'log.invalid'],
+    ['a request id with a line break', { requestId: 'a\nb' }, 'log.invalid'],
+    ['an empty request id', { requestId: '' }, 'log.invalid'],
+  ])('%s is refused', async (_, proposal, code) => {
+    const { propose } = await setUp();
+    await expect(propose({ ...of(), ...proposal })).rejects.toMatchObject({ code });
   });
 });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { type Change, revision } from '../../../src/domain/log/model.js';
+import { FakeOrderedLog } from '../../fakes/fake-ordered-log.js';
 import { drop, health, hidden, options, put, RemoteRig } from '../../support/remote-rig.js';
 
 const many = (count: number) => Array.from({ length: count }, (_, i) => put(`s${i}`));
@@ -331,6 +332,23 @@ describe('J4: the guard against a mass removal', () => {
     expect(rig.consumer.problems()).toMatchObject([{ ...problem, reason: expect.stringContaining('15 of 20') }]);
     expect(await rig.consumer.resync({ accept: true }, options)).toMatchObject({ outcome: 'applied' });
     expect(rig.held().split(' ')).toHaveLength(5);
+    await rig.consumer.stop(options.signal);
+  });
+
+  test('a log that was put back from a copy and has gone on since has the same id and another past: held, however often asked', async () => {
+    const rig = await started(put('a'), put('b'));
+    const { logId } = await rig.log.inner.head(options);
+    await rig.clock.advance(10_000);
+    rig.log.inner = new FakeOrderedLog({ clock: rig.clock, id: logId });
+    for (const name of ['c', 'd', 'e']) await rig.write(put(name));
+    rig.log.cut();
+    await rig.clock.advance(1_000);
+    expect([rig.held(), rig.consumer.counts().held]).toEqual(['a@1 b@1', true]);
+    const asked = rig.consumer.resync({ accept: false }, options);
+    await rig.clock.advance(1_000);
+    expect(await asked).toMatchObject({ outcome: 'held', reason: expect.stringContaining('another past') });
+    expect(await rig.consumer.resync({ accept: true }, options)).toMatchObject({ outcome: 'applied' });
+    expect(rig.held()).toBe('c@1 d@2 e@3');
     await rig.consumer.stop(options.signal);
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { formatHealthRecord, healthKey } from '../../../src/domain/dataplane/health.js';
+import { healthTargets, planHealth } from '../../../src/domain/dataplane/health-targets.js';
 import type { NodeName } from '../../../src/domain/identity/model.js';
 import { canonicalJson } from '../../../src/domain/kernel/canonical-json.js';
 import { type Change, logKey } from '../../../src/domain/log/model.js';
@@ -104,6 +105,24 @@ describe('E17: what a node may write', () => {
     const reason = new NodeWrites(cluster().state, node).refuse(change);
     if (refused === undefined) expect(reason).toBeUndefined();
     else expect(reason).toMatch(refused);
+  });
+
+  test('whatever the health checks of a node want to write, it may', () => {
+    const { state } = cluster();
+    for (const nodeId of [web, web1]) {
+      const host = { nodeId, alone: false };
+      const keys = [...healthTargets(state, a, host).map(({ key }) => key), healthKey(a, '10.0.0.2:80')];
+      for (const wanted of [{ healthy: false, reason: 'no answer', since: 9 }, 'gone'] as const) {
+        const hosted = wanted === 'gone' ? keys : keys.slice(0, -1);
+        const { changes } = planHealth(
+          state,
+          hosted.map((key) => [key, wanted] as const),
+          host,
+        );
+        const writes = new NodeWrites(state, nodeId);
+        expect(changes.map((change) => writes.refuse(change))).toEqual(changes.map(() => undefined));
+      }
+    }
   });
 
   test('a judgement is of what stands at the key', () => {

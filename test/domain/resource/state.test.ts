@@ -143,6 +143,26 @@ describe('ClusterState', () => {
     expect(cluster.state.revision).toBe(1n);
   });
 
+  test('E2: a part of the log is followed over what it lacks, by entries as by passing on', () => {
+    const cluster = new SmallCluster();
+    const part = new ClusterState();
+    part.replace(cluster.log.snapshot());
+    const at = () => part.cursor?.digest ?? ZERO_DIGEST;
+    const other = () => cluster.write({ key: logKey('secret/default/x'), value: String(cluster.log.snapshot().cursor.revision) });
+    other();
+    const { entry } = cluster.apply([service('a')]);
+    if (entry === undefined) throw new Error('no entry');
+    const seen = { ...entry, previousDigest: at() };
+    expect(() => part.fold(seen)).toThrow('entry 2 does not follow 0');
+    expect(refs(part.fold(seen, part.revision)).services).toEqual(['default/a']);
+    other();
+    const { revision: to, digest } = cluster.log.snapshot().cursor;
+    expect(() => part.pass(revision(1n), to, digest)).toThrow('3 does not follow 2');
+    part.pass(part.revision, to, digest);
+    expect([part.cursor, part.time]).toEqual([cluster.log.snapshot().cursor, cluster.now]);
+    expect([...part.all()]).toEqual([...cluster.state.all()]);
+  });
+
   test.each<{ name: string; change: (entry: Entry) => Entry; error: string }>([
     {
       name: 'that leaves one out',

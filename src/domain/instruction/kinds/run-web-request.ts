@@ -13,7 +13,10 @@ export const runWebRequest = built({
   // `allowInsecure` is ignored: TLS is always verified.
   schema: z.object({
     url: z.string('text').min(1, 'a URL').max(8_192, 'at most 8192 characters'),
-    method: z.string('text').default(''),
+    method: z
+      .string('text')
+      .regex(/^[A-Za-z]{0,32}$/, 'a method of HTTP')
+      .default(''),
     postData: z.string('text').nullish(),
     headers: z.record(token, z.string('text').regex(/^[\t\x20-\x7e\x80-\uffff]*$/, 'text without control characters')).nullish(),
   }),

@@ -1,0 +1,42 @@
+import { Container } from 'inversify';
+import { ServerSubsystem } from '../app/agent/server-subsystem.js';
+import type { Subsystem } from '../app/agent/subsystem.js';
+import type { Logger } from '../ports/logger.js';
+import type { EnrolledNode } from './enrolled-node.js';
+import type { Facts } from './facts.js';
+import { adminModule } from './modules/admin.js';
+import { agentModule } from './modules/agent.js';
+import { dataplaneModule } from './modules/dataplane.js';
+import { healthModule } from './modules/health.js';
+import { linkModule } from './modules/link.js';
+import { metricsModule } from './modules/metrics.js';
+import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
+
+/** A node of a fleet. Nothing runs until its agent starts. */
+export function buildAgentContainer(facts: Facts, logger: Logger, node: EnrolledNode): Container {
+  const container = new Container();
+  container.bind(Root.facts).toConstantValue(facts);
+  container.bind(Root.node).toConstantValue(node);
+  container.bind(Root.container).toConstantValue(container);
+  container.bind(Ports.logger).toConstantValue(logger);
+  container.load(agentModule, linkModule, dataplaneModule, healthModule, adminModule, metricsModule);
+  const agent = container.get(Root.agent);
+  for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
+  return container;
+}
+
+/** Each may rely on those before it; they stop in reverse. What the node knows serves before anything remote is asked. */
+function subsystemsInOrder(container: Container): readonly Subsystem[] {
+  return [
+    container.get(NodeSubsystems.audit),
+    container.get(Subsystems.logConsumer),
+    container.get(NodeSubsystems.vipRoutes),
+    container.get(Subsystems.l4),
+    container.get(Subsystems.health),
+    new ServerSubsystem('admin', container.get(Servers.admin)),
+    container.get(Subsystems.metrics),
+    container.get(NodeSubsystems.engine),
+    container.get(NodeSubsystems.renewal),
+    container.get(NodeSubsystems.link),
+  ];
+}

@@ -1,0 +1,56 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
+import { SealerKeyFile } from '../adapters/certificate/sealer-key-file.js';
+import { X509AuthorityMaker } from '../adapters/certificate/x509-authority-maker.js';
+import { replaceFile } from '../adapters/files/durable-file.js';
+import { SqliteControlStore } from '../adapters/store/sqlite-control-store.js';
+import { type Authorities, ControlPlaneIdentity } from '../app/certificate/control-plane-identity.js';
+import { openSealer } from '../app/certificate/open-sealer.js';
+import { OwnCertificates } from '../app/certificate/own-certificates.js';
+import { fleetIdOf } from '../app/fleet/fleet-id.js';
+import type { CallOptions } from '../ports/call-options.js';
+import type { Clock } from '../ports/clock.js';
+import type { Sealer } from '../ports/store/sealer.js';
+import type { Facts } from './facts.js';
+
+/** What a control plane is before it serves: its store is open, and it can sign. */
+export interface ControlPlane {
+  readonly store: SqliteControlStore;
+  readonly sealer: Sealer;
+  readonly authorities: Authorities;
+  readonly own: OwnCertificates;
+  readonly fleetId: string;
+  /** Of this process, for presence and epochs. */
+  readonly serverId: string;
+  /** Names and addresses under which nodes call it. */
+  readonly hosts: readonly string[];
+}
+
+/** The store is closed again when anything of it fails. */
+export async function openControlPlane(
+  { paths, config, identity }: Facts,
+  clock: Clock,
+  options: CallOptions,
+): Promise<ControlPlane> {
+  const store = new SqliteControlStore({ file: paths.controlDb, clock });
+  try {
+    await store.open(options);
+    const sealer = await openSealer(store, new SealerKeyFile(paths.sealingKey), options);
+    const maker = new X509AuthorityMaker();
+    const authorities = await new ControlPlaneIdentity({ store, sealer, maker, clock, randomBytes }).open(options);
+    await replaceFile(paths.registrationRoot, authorities.l1.root, { mode: 0o644, ...options });
+    const own = new OwnCertificates({ maker, authorities, clock, randomBytes });
+    const fleetId = await fleetIdOf(store, randomUUID, options);
+    const hosts = config.serverHosts.length > 0 ? config.serverHosts : hostsOf(identity.hostname);
+    return { store, sealer, authorities, own, fleetId, serverId: `${identity.nodeId}-${randomBytes(4).toString('hex')}`, hosts };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** What this machine may be called. Zones of link-local addresses are nobody's name for it. */
+function hostsOf(hostname: string): readonly string[] {
+  const addresses = Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []);
+  return [...new Set([hostname, 'localhost', '127.0.0.1', '::1', ...addresses])];
+}

@@ -1,0 +1,271 @@
+import { hash, randomUUID } from 'node:crypto';
+import { ContainerModule } from 'inversify';
+import { FileAuditLog } from '../../adapters/audit/file-audit-log.js';
+import { GrpcRenewalClient } from '../../adapters/certificate/grpc-renewal-client.js';
+import { X509KeyMaker } from '../../adapters/certificate/x509-key-maker.js';
+import { bootTime } from '../../adapters/clock/boot-time.js';
+import { NetlinkLocalRoutes } from '../../adapters/dataplane/netlink-local-routes.js';
+import { NativeTaskRunner } from '../../adapters/instruction/native-task-runner.js';
+import { runnerPath, systemdRunPath } from '../../adapters/instruction/runner-process.js';
+import { SqliteJournal } from '../../adapters/instruction/sqlite-journal.js';
+import { SystemdServiceManager } from '../../adapters/instruction/systemd-service-manager.js';
+import { ApiNodeRoles } from '../../adapters/kubernetes/api-node-roles.js';
+import { GrpcControlLink } from '../../adapters/link/grpc-control-link.js';
+import { LinkConnections } from '../../adapters/link/link-connections.js';
+import { GrpcLogConnection } from '../../adapters/log/grpc-log-connection.js';
+import { SqliteViewStore } from '../../adapters/log/sqlite-view-store.js';
+import { UndiciWebClient } from '../../adapters/outbound/undici-web-client.js';
+import { AuditSubsystem } from '../../app/audit/audit-subsystem.js';
+import { RenewalSubsystem } from '../../app/certificate/renewal-subsystem.js';
+import { VipRoutesSubsystem } from '../../app/dataplane/vip-routes-subsystem.js';
+import { InstructionEngine } from '../../app/instruction/instruction-engine.js';
+import { LinkSubsystem } from '../../app/link/link-subsystem.js';
+import { LocalLog } from '../../app/log/local-log.js';
+import { RemoteLogConsumer } from '../../app/log/remote-log-consumer.js';
+import { ViewKeeper } from '../../app/log/view-keeper.js';
+import { ResourceService } from '../../app/resource/resource-service.js';
+import type { Config } from '../../domain/config/model.js';
+import { vipRange } from '../../domain/dataplane/vip.js';
+import type { InstructionPolicy } from '../../domain/instruction/policy.js';
+import { formatIpv4Range } from '../../domain/kernel/network.js';
+import { type AbsolutePath, under } from '../../domain/kernel/paths.js';
+import type { Capability } from '../../domain/link/model.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { ProblemSource } from '../../ports/node/problem-source.js';
+import type { EnrolledNode } from '../enrolled-node.js';
+import { FleetPorts, NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '../tokens.js';
+
+/** What this agent does beyond the base protocol. */
+const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
+const UNIT = 'holdfast-agent.service';
+/** Scripts get this and nothing of ours. */
+const SCRIPT_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };
+
+/** A node's dealings with its control plane. */
+export const linkModule = new ContainerModule(({ bind }) => {
+  bind(FleetPorts.audit)
+    .toResolvedValue(
+      ({ paths }, clock, logger) =>
+        new FileAuditLog({ file: paths.auditLog, clock, logger: logger.child({ subsystem: 'audit' }) }),
+      [Root.facts, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(NodeSubsystems.audit)
+    .toResolvedValue((audit) => new AuditSubsystem(audit), [FleetPorts.audit])
+    .inSingletonScope();
+  bind(Ports.problems)
+    .toResolvedValue(
+      (node, container) => ({
+        // Asked with `status`: some of them are made from what asks here.
+        problems: () =>
+          [
+            node.pairs,
+            container.get(FleetPorts.audit),
+            container.get(NodePorts.journal),
+            ...[NodeSubsystems.logConsumer, NodePorts.viewKeeper, NodeSubsystems.vipRoutes].map((token) =>
+              container.get<ProblemSource>(token),
+            ),
+            ...[NodeSubsystems.engine, NodeSubsystems.renewal, NodeSubsystems.link].map((token) =>
+              container.get<ProblemSource>(token),
+            ),
+          ].flatMap((source) => source.problems()),
+      }),
+      [Root.node, Root.container],
+    )
+    .inSingletonScope();
+  bindLog(bind);
+  bindInstructions(bind);
+  bindLink(bind);
+});
+
+type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bind'];
+
+function bindLog(bind: Bind): void {
+  bind(NodePorts.remoteLog)
+    .toResolvedValue(
+      ({ identity }, node, clock) =>
+        new GrpcLogConnection({ addresses: node.servers, readPair: pairReader(node), nodeId: identity.nodeId, clock }),
+      [Root.facts, Root.node, Ports.clock],
+    )
+    .inSingletonScope();
+  bind(Ports.log)
+    .toResolvedValue((log) => log, [NodePorts.remoteLog])
+    .inSingletonScope();
+  bind(NodePorts.viewKeeper)
+    .toResolvedValue(
+      ({ paths }, { identity: { nid, registration, aid } }, clock, logger) =>
+        new ViewKeeper({
+          store: new SqliteViewStore(paths.viewDb),
+          binding: { fleet: aid, nid, registration },
+          clock,
+          random: Math.random,
+          logger: logger.child({ subsystem: 'log' }),
+        }),
+      [Root.facts, Root.node, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(NodeSubsystems.logConsumer)
+    .toResolvedValue(
+      ({ config }, log, keeper, clock, logger) =>
+        new RemoteLogConsumer({
+          log,
+          keeper,
+          clock,
+          bootTime,
+          random: Math.random,
+          logger: logger.child({ subsystem: 'log' }),
+          staleAfterMs: config.staleAfterMs,
+        }),
+      [Root.facts, NodePorts.remoteLog, NodePorts.viewKeeper, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(Subsystems.logConsumer)
+    .toResolvedValue((consumer) => consumer, [NodeSubsystems.logConsumer])
+    .inSingletonScope();
+  bind(NodePorts.localLog)
+    .toResolvedValue((view) => new LocalLog(view), [Subsystems.logConsumer])
+    .inSingletonScope();
+  bind(Ports.askedLog).toResolvedValue((log) => log, [NodePorts.localLog]);
+  bind(UseCases.resources)
+    .toResolvedValue(
+      ({ config }, log, view, listeners, clock) =>
+        new ResourceService({ log, view, listeners, clock, vipRange: vipRange(formatIpv4Range(config.vipRange)) }),
+      [Root.facts, NodePorts.localLog, Subsystems.logConsumer, Subsystems.l4, Ports.clock],
+    )
+    .inSingletonScope();
+  bind(NodeSubsystems.vipRoutes)
+    .toResolvedValue(
+      ({ addon }, view, clock, logger) =>
+        new VipRoutesSubsystem({ routes: new NetlinkLocalRoutes(addon), view, clock, random: Math.random, logger }),
+      [Root.facts, Subsystems.logConsumer, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+}
+
+function bindInstructions(bind: Bind): void {
+  bind(NodePorts.journal)
+    .toResolvedValue(({ paths }, clock) => new SqliteJournal({ file: paths.journalDb, clock }), [Root.facts, Ports.clock])
+    .inSingletonScope();
+  bind(NodePorts.policy)
+    .toResolvedValue(({ config }) => ({ current: policyOf(config) }), [Root.facts])
+    .inSingletonScope();
+  bind(NodeSubsystems.engine)
+    .toResolvedValue(
+      ({ paths, config }, { machine, rootFingerprint }, journal, audit, policy, agent, clock, logger) =>
+        new InstructionEngine({
+          journal,
+          audit,
+          tasks: new NativeTaskRunner({
+            folder: paths.run,
+            runnerPath: runnerPath(process.env.HOLDFAST_RUNNER),
+            systemdRun: systemdRunPath(),
+          }),
+          web: new UndiciWebClient(),
+          services: new SystemdServiceManager({ unit: UNIT }),
+          clock,
+          logger: logger.child({ subsystem: 'instructions' }),
+          policy: () => policy.current,
+          onAuditFailure: config.auditOnFailure,
+          nodeIsReady: () => agent.states().every(({ phase }) => phase === 'ready'),
+          sha256: (data) => hash('sha256', data, 'hex'),
+          boot: machine.boot,
+          rootFingerprint: () => rootFingerprint,
+          sources: { installer: config.installer, conductor: config.conductor ?? conductorOf(config.installer) },
+          scriptEnv: SCRIPT_ENV,
+        }),
+      [Root.facts, Root.node, NodePorts.journal, FleetPorts.audit, NodePorts.policy, Root.agent, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+}
+
+export function policyOf({ instructionsAllow, instructionsDeny, scriptsAllow, scriptsDeny }: Config): InstructionPolicy {
+  return { allow: instructionsAllow, deny: instructionsDeny, scripts: { allow: scriptsAllow, deny: scriptsDeny } };
+}
+
+/** `https://get.example` has its scripts by path at `https://api.example`. */
+function conductorOf(installer: string): string | undefined {
+  const derived = installer.replace(/^(https?:\/\/)get\./, '$1api.');
+  return derived === installer ? undefined : derived;
+}
+
+function bindLink(bind: Bind): void {
+  bind(NodePorts.connections)
+    .toResolvedValue((node, clock) => new LinkConnections({ readPair: pairReader(node), clock }), [Root.node, Ports.clock])
+    .inSingletonScope();
+  bind(NodePorts.link)
+    .toResolvedValue((connections, clock) => new GrpcControlLink({ connections, clock }), [NodePorts.connections, Ports.clock])
+    .inSingletonScope();
+  bind(NodeSubsystems.renewal)
+    .toResolvedValue(
+      (node, link, log, clock, logger) => {
+        const [first] = node.servers;
+        return new RenewalSubsystem({
+          pairs: node.pairs,
+          client: new GrpcRenewalClient({ host: first?.host ?? '', port: first?.port ?? 0, now: () => clock.now() }),
+          keys: new X509KeyMaker(),
+          clock,
+          logger: logger.child({ subsystem: 'renewal' }),
+          random: Math.random,
+          onRenewed: () => {
+            link.reloadCertificate();
+            log.reopen();
+          },
+        });
+      },
+      [Root.node, NodePorts.link, NodePorts.remoteLog, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(NodeSubsystems.link)
+    .toResolvedValue(
+      ({ version, config, identity }, { servers, machine, root }, link, engine, journal, audit, clock, logger) => {
+        const instance = randomUUID();
+        const inRoot = (path: string) => under(root, path as AbsolutePath);
+        return new LinkSubsystem({
+          link,
+          addresses: servers,
+          facts: () => ({
+            instance,
+            boot: machine.boot,
+            hardware: machine.hardware,
+            journal: journal.facts() ?? { id: 'none', counter: 0n },
+            capabilities: new Set(CAPABILITIES),
+          }),
+          roles: new ApiNodeRoles({
+            apiServerManifest: inRoot('/etc/kubernetes/manifests/kube-apiserver.yaml'),
+            adminConfig: inRoot('/etc/kubernetes/admin.conf'),
+            kubeletConfig: inRoot('/etc/kubernetes/kubelet.conf'),
+            localApi: { host: '127.0.0.1', port: 6443 },
+            nodeName: identity.hostname,
+          }),
+          users: [engine],
+          version,
+          nodeIp: config.nodeIp,
+          auditHead: () => audit.head(),
+          newTag: randomUUID,
+          clock,
+          random: Math.random,
+          logger: logger.child({ subsystem: 'link' }),
+        });
+      },
+      [
+        Root.facts,
+        Root.node,
+        NodePorts.link,
+        NodeSubsystems.engine,
+        NodePorts.journal,
+        FleetPorts.audit,
+        Ports.clock,
+        Ports.logger,
+      ],
+    )
+    .inSingletonScope();
+}
+
+/** The pair that is in use on disk when it is asked for. */
+function pairReader({ pairs }: EnrolledNode) {
+  return async (options: CallOptions) => {
+    const { current } = await pairs.load(options);
+    if (current === undefined) throw new Error('the certificates of this node are gone');
+    return current;
+  };
+}

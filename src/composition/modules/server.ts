@@ -1,0 +1,93 @@
+import { ContainerModule } from 'inversify';
+import { GrpcAdminServer } from '../../adapters/admin/grpc-admin-server.js';
+import { SystemClock } from '../../adapters/clock/system-clock.js';
+import { MemoryOutbox } from '../../adapters/outbox/memory-outbox.js';
+import { Agent } from '../../app/agent/agent.js';
+import { ExplainService } from '../../app/dataplane/explain-service.js';
+import { noListeners, noTraffic } from '../../app/node/no-traffic.js';
+import { NodeOperations } from '../../app/node/node-operations.js';
+import { ControlPlaneSubsystem } from '../../app/resource/control-plane-subsystem.js';
+import { ResourceService } from '../../app/resource/resource-service.js';
+import { vipRange } from '../../domain/dataplane/vip.js';
+import { formatIpv4Range } from '../../domain/kernel/network.js';
+import type { Facts } from '../facts.js';
+import { FleetPorts, FleetUseCases, Ports, Root, Servers, Subsystems, UseCases } from '../tokens.js';
+
+/** What people ask a control plane that carries no traffic itself. */
+export const serverModule = new ContainerModule(({ bind }) => {
+  bind(Ports.clock).toConstantValue(new SystemClock({ unref: true }));
+  bind(Ports.outbox)
+    .toResolvedValue(({ config }: Facts) => new MemoryOutbox(config.outboxCapacity), [Root.facts])
+    .inSingletonScope();
+  bind(Root.agent)
+    .toResolvedValue(
+      ({ identity, mode, config }, orderedLog, logger, outbox, clock) =>
+        new Agent({ identity, orderedLog, mode, logger, outbox: () => outbox, readyTimeoutMs: config.readyTimeoutMs, clock }),
+      [Root.facts, Ports.log, Ports.logger, Ports.outbox, Ports.clock],
+    )
+    .inSingletonScope();
+  bind(UseCases.resources)
+    .toResolvedValue(
+      ({ config }, log, view, clock) =>
+        new ResourceService({ log, view, listeners: noListeners, clock, vipRange: vipRange(formatIpv4Range(config.vipRange)) }),
+      [Root.facts, Ports.log, Subsystems.logConsumer, Ports.clock],
+    )
+    .inSingletonScope();
+  bind(Subsystems.controlPlane)
+    .toResolvedValue(
+      ({ config }, log, view) => new ControlPlaneSubsystem(log, view, vipRange(formatIpv4Range(config.vipRange))),
+      [Root.facts, Ports.log, Subsystems.logConsumer],
+    )
+    .inSingletonScope();
+  bind(UseCases.explainer)
+    .toResolvedValue(
+      ({ identity }, log, view) =>
+        new ExplainService({ nodeId: identity.nodeId, log, view, listeners: noListeners, dataPlane: noTraffic }),
+      [Root.facts, Ports.log, Subsystems.logConsumer],
+    )
+    .inSingletonScope();
+  bind(UseCases.operations)
+    .toResolvedValue(
+      ({ version, paths, startedAt }, { store }, agent, view, clock, log, audit) =>
+        new NodeOperations({
+          agent,
+          view,
+          listeners: noListeners,
+          dataPlane: noTraffic,
+          clock,
+          sources: [log, store, audit],
+          version,
+          dataDir: paths.dataDir,
+          startedAt,
+          metricsListen: () => '',
+        }),
+      [Root.facts, Root.controlPlane, Root.agent, Subsystems.logConsumer, Ports.clock, Ports.ownedLog, FleetPorts.audit],
+    )
+    .inSingletonScope();
+  bind(Servers.admin)
+    .toResolvedValue(
+      ({ paths, addon, config }, resources, operations, explainer, logger, instructions, nodes, tokens, audit) =>
+        new GrpcAdminServer({
+          folder: paths.adminDir,
+          socket: paths.adminSocket,
+          resources,
+          operations,
+          explainer,
+          logger: logger.child({ subsystem: 'admin' }),
+          peerUid: (descriptor) => addon.peerUid(descriptor),
+          fleet: { instructions, nodes, tokens, audit, logger, account: config.serverAccount },
+        }),
+      [
+        Root.facts,
+        UseCases.resources,
+        UseCases.operations,
+        UseCases.explainer,
+        Ports.logger,
+        FleetUseCases.instructions,
+        FleetUseCases.nodes,
+        FleetUseCases.tokens,
+        FleetPorts.audit,
+      ],
+    )
+    .inSingletonScope();
+});
