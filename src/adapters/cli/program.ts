@@ -104,7 +104,8 @@ function buildProgram(context: CliContext, version: string, local: LocalVerbs, d
     .exitOverride()
     .configureOutput({ writeOut: console.out, writeErr: console.err });
   const adders = [addDev, addFleetDaemons, addManifestVerbs, addReadingVerbs, addExplain, addDelete, addOperations, addRestore];
-  for (const add of [...adders, addInstructionVerbs, addNodeVerbs, addTokenVerbs]) add(program, { context, local, done });
+  for (const add of [...adders, addInstructionVerbs, addNodeVerbs, addTokenVerbs, addAgentVerbs])
+    add(program, { context, local, done });
   program
     .command('version')
     .description('print the version')
@@ -283,6 +284,19 @@ function addNodeVerbs(program: Command, { context, done }: Wiring): void {
     );
   cordoning('cordon', true, 'hold instructions back from a node');
   cordoning('uncordon', false, 'let a node have its instructions again');
+}
+
+/** What is asked of an agent. */
+function addAgentVerbs(program: Command, { context, done }: Wiring): void {
+  client(
+    program.command('resync').description('take the whole state from the control plane anew; exit code 1 when it is held back'),
+  )
+    .option('--accept', 'take it over whatever it removes, also what is held back already', false)
+    .option('--timeout <duration>', 'how long to wait for the control plane, 110s at most', '30s')
+    .action(async (options) => done(await (await import('./agent.js')).resync(context, options)));
+  client(program.command('journal').description('the instructions that this node knows, and how far each is')).action(
+    async (options) => done(await (await import('./agent.js')).journal(context, options)),
+  );
 }
 
 function addTokenVerbs(program: Command, { context, done }: Wiring): void {
