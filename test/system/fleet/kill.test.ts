@@ -23,7 +23,12 @@ async function applyUntil(server: FleetDaemon, isOver: () => boolean, acknowledg
 }
 
 async function apply(server: FleetDaemon, name: string, endpoints: readonly object[]): Promise<void> {
-  const manifest = { apiVersion: 'holdfast/v1', kind: 'Service', metadata: { name }, spec: { ports: [{ name: 'tcp', port: 80 }], endpoints } };
+  const manifest = {
+    apiVersion: 'holdfast/v1',
+    kind: 'Service',
+    metadata: { name },
+    spec: { ports: [{ name: 'tcp', port: 80 }], endpoints },
+  };
   const documents = [{ file: 'test', number: 0, path: '', json: JSON.stringify(manifest) }];
   const request = { documents, source: 'test', prune: false, dryRun: false, requestId: `${name}-${Math.random()}` };
   const { problems } = await server.ask((client, given) => client.apply(request, given));
@@ -35,7 +40,10 @@ async function sendUntil(fleet: Fleet, isOver: () => boolean): Promise<number> {
   let number = 0;
   for (; !isOver(); number++) {
     const { nid } = fleet.agent(number % AGENTS);
-    await until(() => fleet.send(nid, 'RUN_REMOTE_SCRIPT', { script: `append.${number}` }, `t-${number}`), () => true);
+    await until(
+      () => fleet.send(nid, 'RUN_REMOTE_SCRIPT', { script: `append.${number}` }, `t-${number}`),
+      () => true,
+    );
     await sleep(60);
   }
   return number;
@@ -54,7 +62,11 @@ async function servicesOf(daemon: FleetDaemon): Promise<ReadonlyMap<string, stri
 }
 
 /** Failures of the clients of all machines but one since `before`. */
-async function failuresSince(clients: readonly FleetPeer[], before: readonly ClientCounts[], but?: number): Promise<readonly string[]> {
+async function failuresSince(
+  clients: readonly FleetPeer[],
+  before: readonly ClientCounts[],
+  but?: number,
+): Promise<readonly string[]> {
   const after = await Promise.all(clients.map((client) => client.counts()));
   return after.flatMap(({ failures }, index) =>
     index === but ? [] : failures.slice(before[index]?.failures.length).map((failure) => `machine ${index}: ${failure}`),
@@ -72,12 +84,21 @@ test(`kill -9 of server and agents in turn, ${KILLS} times under load: nothing a
   const endpoint = ({ port }: FleetPeer) => ({ name: `p${port}`, address: hub.address, port });
   await apply(fleet.server, 'greet', greeters.map(endpoint));
   await apply(fleet.server, 'echo', [endpoint(echo)]);
-  const vips = await until(() => servicesOf(fleet.server), (all) => all.size === 2);
-  for (const { daemon } of fleet.agents) await until(() => servicesOf(daemon), (all) => all.size === 2);
+  const vips = await until(
+    () => servicesOf(fleet.server),
+    (all) => all.size === 2,
+  );
+  for (const { daemon } of fleet.agents)
+    await until(
+      () => servicesOf(daemon),
+      (all) => all.size === 2,
+    );
   await sleep(300);
-  const client = ({ daemon }: { readonly daemon: FleetDaemon }) => fleet.peer(daemon.space, 'client', vips.get('greet') ?? '', vips.get('echo') ?? '');
+  const client = ({ daemon }: { readonly daemon: FleetDaemon }) =>
+    fleet.peer(daemon.space, 'client', vips.get('greet') ?? '', vips.get('echo') ?? '');
   const clients = await Promise.all(fleet.agents.map(client));
-  const flows = async () => (await Promise.all(clients.map((each) => each.counts()))).map(({ asked, echoed }) => Math.min(asked, echoed));
+  const flows = async () =>
+    (await Promise.all(clients.map((each) => each.counts()))).map(({ asked, echoed }) => Math.min(asked, echoed));
   await until(flows, (all) => all.every((count) => count > 5));
 
   let isOver = false;
@@ -104,7 +125,10 @@ test(`kill -9 of server and agents in turn, ${KILLS} times under load: nothing a
 
   expect(acknowledged.size).toBeGreaterThan(KILLS);
   for (const daemon of [fleet.server, ...fleet.agents.map((each) => each.daemon)]) {
-    await until(() => servicesOf(daemon), (services) => [...acknowledged].every((name) => services.has(name)));
+    await until(
+      () => servicesOf(daemon),
+      (services) => [...acknowledged].every((name) => services.has(name)),
+    );
   }
   expect(results.length).toBe(sent);
   const effects = (await readFile(witness, 'utf8')).trim().split('\n').map(Number);
