@@ -1,4 +1,5 @@
 import type { Container, ServiceIdentifier } from 'inversify';
+import type { NodeParts } from '../adapters/admin/node-handlers.js';
 import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server.js';
 import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
 import type { LinkConnections } from '../adapters/link/link-connections.js';
@@ -41,7 +42,7 @@ import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
 import type { Explainer } from '../ports/driving/explainer.js';
 import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
-import type { Operations } from '../ports/driving/operations.js';
+import type { LinkStatus, Operations } from '../ports/driving/operations.js';
 import type { Registrations } from '../ports/driving/registrations.js';
 import type { Resources } from '../ports/driving/resources.js';
 import type { DrivingServer } from '../ports/driving/server.js';
@@ -79,6 +80,9 @@ export const UseCases = {
   resources: token<Resources>('useCase.resources'),
   operations: token<Operations>('useCase.operations'),
   explainer: token<Explainer>('useCase.explainer'),
+  /** Of a node of a fleet. */
+  node: token<NodeParts>('useCase.node'),
+  linkStatus: token<() => LinkStatus>('useCase.linkStatus'),
 };
 
 export const Subsystems = {

@@ -23,7 +23,8 @@ export const errorCodes = {
   'admin.not_offered': {
     kind: 'unimplemented',
     retry: false,
-    remedy: 'ask the daemon of a control plane, `holdfast server`, of this version: nodes and instructions are there',
+    remedy:
+      'ask the daemon that has it, of this version: nodes and instructions are at `holdfast server`, a journal at `holdfast agent`',
   },
   'admin.not_served': {
     kind: 'internal',
@@ -35,6 +36,11 @@ export const errorCodes = {
     kind: 'unavailable',
     retry: true,
     remedy: 'start the daemon (`holdfast dev`, `server` or `agent`), or name its data directory with --data-dir',
+  },
+  'admin.waited': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` for why, or wait longer with --timeout',
   },
   'agent.already_started': { kind: 'conflict', retry: false, remedy: 'start an agent once' },
   'agent.data_dir_locked': {
