@@ -287,6 +287,7 @@ function bindServers(bind: Bind): void {
             },
           }),
           enrolment,
+          revocations: view,
           services: [
             {
               definition: logServiceDefinition,
