@@ -284,6 +284,7 @@ function bindServers(bind: Bind): void {
             uploaded: (node, reply) => dispatcher.uploaded(node, reply),
           }),
           enrolment,
+          revocations: view,
           services: [
             {
               definition: logServiceDefinition,

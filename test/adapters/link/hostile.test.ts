@@ -11,6 +11,7 @@ import { HEARTBEAT_TYPE, type ServerMessage } from '../../../src/domain/link/mod
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { eventually } from '../../support/eventually.js';
 import {
+  FakeRevocations,
   facts,
   judgePeer,
   nodePair,
@@ -95,8 +96,20 @@ async function serving(limits: Partial<AcceptLimits> = {}) {
     new RecordingEnrolment(),
     new FakeLogger(),
   ];
+  const revocations = new FakeRevocations();
   const listen = { host: '127.0.0.1', port: 0 };
-  const node = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, limits, clock, logger });
+  const node = new GrpcNodeServer({
+    listen,
+    pair: () => server,
+    judgePeer,
+    streams,
+    calls,
+    enrolment,
+    revocations,
+    limits,
+    clock,
+    logger,
+  });
   await node.start();
   closers.push(() => node.stop());
   streams.answer = ({ type, tag }, stream) => {
