@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -48,7 +48,7 @@ interface Listed {
 
 async function servicesOf(daemon: FleetDaemon): Promise<ReadonlyMap<string, string>> {
   const selector = { kind: 'Service', namespace: 'default', name: '', labels: '' };
-  const { objectsJson } = await daemon.ask((client, given) => client.get({ selector: selector as never }, given));
+  const { objectsJson } = await daemon.ask((client, given) => client.get({ selector }, given));
   const items: readonly Listed[] = objectsJson.map((json) => JSON.parse(json));
   return new Map(items.map(({ metadata, status }) => [metadata.name, status.vip]));
 }
@@ -63,7 +63,6 @@ async function failuresSince(clients: readonly FleetPeer[], before: readonly Cli
 
 test(`kill -9 of server and agents in turn, ${KILLS} times under load: nothing acknowledged is lost, nothing is done twice, traffic goes on`, async () => {
   await using fleet = await Fleet.start({ agents: AGENTS, scripts: { append: '' } });
-  const { writeFile } = await import('node:fs/promises');
   const witness = join(fleet.folder, 'witness');
   await writeFile(join(fleet.folder, 'scripts/append'), `echo @N >> ${witness}\nsleep 0.$((@N % 7))\necho did @N\n`);
   const { hub } = fleet.network;
@@ -75,7 +74,7 @@ test(`kill -9 of server and agents in turn, ${KILLS} times under load: nothing a
   const vips = await until(() => servicesOf(fleet.server), (all) => all.size === 2);
   for (const { daemon } of fleet.agents) await until(() => servicesOf(daemon), (all) => all.size === 2);
   await sleep(300);
-  const client = ({ daemon }: { readonly daemon: FleetDaemon }) => fleet.peer(daemon.space, 'client', vips.get('greet') ?? '', vips.get('echo') ?? '');
+  const client = ({ daemon }: { readonly daemon: FleetDaemon }) => fleet.peer(daemon.space, 'client', vips.get('greet') ?? '', 80, vips.get('echo') ?? '', 80);
   const clients = await Promise.all(fleet.agents.map(client));
   const flows = async () => (await Promise.all(clients.map((each) => each.counts()))).map(({ asked, echoed }) => Math.min(asked, echoed));
   await until(flows, (all) => all.every((count) => count > 5));

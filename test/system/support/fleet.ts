@@ -86,12 +86,13 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** An agent's daemon with the fleet's settings; it is killed with the fleet. */
-  daemonAt(space: NetworkSpace, root: string): FleetDaemon {
+  daemonAt(space: NetworkSpace, root: string, nodeName = space.name): FleetDaemon {
     const port = this.proxy?.port ?? 9192;
     const flags = [
       ...['--client-server-nodeward', `${this.network.hub.address}:${port}`],
       ...['--client-server-installer', `http://${this.network.hub.address}:${this.installer.port}`],
-      ...['--metrics-listen', 'off'],
+      // They all have the host name of this machine.
+      ...['--node-name', nodeName, '--metrics-listen', 'off'],
     ];
     const daemon = new FleetDaemon({ verb: 'agent', space, root, flags });
     this.#stack.defer(async () => void (await daemon.stop('SIGKILL')));
