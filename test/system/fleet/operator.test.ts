@@ -63,7 +63,7 @@ test('a fresh operator: server, token, register, agent, apply, traffic, send, re
     ({ stdout }) => stdout.includes('hello'),
   );
   const vip = /\b10\.192\.\d+\.\d+\b/.exec(services.stdout)?.[0] ?? '';
-  const client = await FleetPeer.start(machine, 'client', vip, 80, 80);
+  const client = await FleetPeer.start(machine, 'client', vip, 80, vip, 80);
   stack.defer(() => client.kill());
   await until(
     () => client.counts(),

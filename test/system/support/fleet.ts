@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -83,12 +83,13 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** An agent's daemon with the fleet's settings; it is killed with the fleet. */
-  daemonAt(space: NetworkSpace, root: string): FleetDaemon {
+  daemonAt(space: NetworkSpace, root: string, nodeName = space.name): FleetDaemon {
     const port = this.proxy?.port ?? 9192;
     const flags = [
       ...['--client-server-nodeward', `${this.network.hub.address}:${port}`],
       ...['--client-server-installer', `http://${this.network.hub.address}:${this.installer.port}`],
-      ...['--metrics-listen', 'off'],
+      // They all have the host name of this machine.
+      ...['--node-name', nodeName, '--metrics-listen', 'off'],
     ];
     const daemon = new FleetDaemon({ verb: 'agent', space, root, flags });
     this.#stack.defer(async () => void (await daemon.stop('SIGKILL')));
@@ -168,9 +169,32 @@ export class Fleet implements AsyncDisposable {
     });
   }
 
+  /** A service with port 80. @throws Error when it is refused */
+  async apply(name: string, endpoints: readonly object[]): Promise<void> {
+    const spec = { ports: [{ name: 'tcp', port: 80 }], endpoints };
+    const manifest = { apiVersion: 'holdfast/v1', kind: 'Service', metadata: { name }, spec };
+    const documents = [{ file: 'test', number: 0, path: '', json: JSON.stringify(manifest) }];
+    const request = { documents, source: 'test', prune: false, dryRun: false, requestId: randomUUID() };
+    const { problems } = await this.server.ask((client, given) => client.apply(request, given));
+    if (problems.length > 0) throw new Error(JSON.stringify(problems));
+  }
+
+  /** Names and addresses of all services, as a daemon knows them. */
+  async services(daemon: FleetDaemon): Promise<ReadonlyMap<string, string>> {
+    const selector = { kind: 'Service', namespace: 'default', name: '', labels: '' };
+    const { objectsJson } = await daemon.ask((client, given) => client.get({ selector }, given));
+    const items: readonly Listed[] = objectsJson.map((json) => JSON.parse(json));
+    return new Map(items.map(({ metadata, status }) => [metadata.name, status.vip]));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
+}
+
+interface Listed {
+  readonly metadata: { readonly name: string };
+  readonly status: { readonly vip: string };
 }
 
 export interface Result {
