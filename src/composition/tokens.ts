@@ -4,6 +4,7 @@ import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server
 import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
 import type { LinkConnections } from '../adapters/link/link-connections.js';
 import type { GrpcLogConnection } from '../adapters/log/grpc-log-connection.js';
+import type { LinkFigures } from '../adapters/metrics/link-metrics.js';
 import type { PrometheusServer } from '../adapters/metrics/prometheus-server.js';
 import type { Agent } from '../app/agent/agent.js';
 import type { OptionalServerSubsystem } from '../app/agent/optional-server-subsystem.js';
@@ -116,6 +117,7 @@ export const NodePorts = {
   policy: token<{ current: InstructionPolicy }>('node.policy'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
+  linkFigures: token<() => LinkFigures>('node.linkFigures'),
 };
 
 export const NodeSubsystems = {

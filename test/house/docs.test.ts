@@ -176,6 +176,7 @@ test('docs/metrics.md has every metric with its type and labels, and no other', 
     checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     outbox: () => outbox,
     reconciles: () => none,
+    link: () => ({ up: true, streams: 1, viewFresh: true, waiting: 0, running: 0, unconfirmed: 0, ended: { done: 1 } }),
   });
   const { text } = await metrics.render();
   const rendered = [...text.matchAll(/^# TYPE (holdfast_\w+) (\w+)$/gm)].map(([, name = '', type]) => {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -11,23 +11,15 @@ const KILLS = isFull ? 20 : 6;
 const AGENTS = 3;
 
 /** Applies service after service. What was acknowledged is in `acknowledged`. */
-async function applyUntil(server: FleetDaemon, isOver: () => boolean, acknowledged: Set<string>): Promise<void> {
+async function applyUntil(fleet: Fleet, isOver: () => boolean, acknowledged: Set<string>): Promise<void> {
   for (let index = 0; !isOver(); index++) {
-    const applied = await apply(server, `s-${index}`, []).then(
+    const applied = await fleet.apply(`s-${index}`, []).then(
       () => true,
       () => false,
     );
     if (applied) acknowledged.add(`s-${index}`);
     await sleep(50);
   }
-}
-
-async function apply(server: FleetDaemon, name: string, endpoints: readonly object[]): Promise<void> {
-  const manifest = { apiVersion: 'holdfast/v1', kind: 'Service', metadata: { name }, spec: { ports: [{ name: 'tcp', port: 80 }], endpoints } };
-  const documents = [{ file: 'test', number: 0, path: '', json: JSON.stringify(manifest) }];
-  const request = { documents, source: 'test', prune: false, dryRun: false, requestId: `${name}-${Math.random()}` };
-  const { problems } = await server.ask((client, given) => client.apply(request, given));
-  if (problems.length > 0) throw new Error(JSON.stringify(problems));
 }
 
 /** Tells each agent in turn to append a number of its own to the witness; whoever got no answer says it again under the same tag. */
@@ -41,18 +33,6 @@ async function sendUntil(fleet: Fleet, isOver: () => boolean): Promise<number> {
   return number;
 }
 
-interface Listed {
-  readonly metadata: { readonly name: string };
-  readonly status: { readonly vip: string };
-}
-
-async function servicesOf(daemon: FleetDaemon): Promise<ReadonlyMap<string, string>> {
-  const selector = { kind: 'Service', namespace: 'default', name: '', labels: '' };
-  const { objectsJson } = await daemon.ask((client, given) => client.get({ selector: selector as never }, given));
-  const items: readonly Listed[] = objectsJson.map((json) => JSON.parse(json));
-  return new Map(items.map(({ metadata, status }) => [metadata.name, status.vip]));
-}
-
 /** Failures of the clients of all machines but one since `before`. */
 async function failuresSince(clients: readonly FleetPeer[], before: readonly ClientCounts[], but?: number): Promise<readonly string[]> {
   const after = await Promise.all(clients.map((client) => client.counts()));
@@ -63,26 +43,25 @@ async function failuresSince(clients: readonly FleetPeer[], before: readonly Cli
 
 test(`kill -9 of server and agents in turn, ${KILLS} times under load: nothing acknowledged is lost, nothing is done twice, traffic goes on`, async () => {
   await using fleet = await Fleet.start({ agents: AGENTS, scripts: { append: '' } });
-  const { writeFile } = await import('node:fs/promises');
   const witness = join(fleet.folder, 'witness');
   await writeFile(join(fleet.folder, 'scripts/append'), `echo @N >> ${witness}\nsleep 0.$((@N % 7))\necho did @N\n`);
   const { hub } = fleet.network;
   const greeters = [await fleet.peer(hub, 'greet', 'a'), await fleet.peer(hub, 'greet', 'b')];
   const echo = await fleet.peer(hub, 'echo');
   const endpoint = ({ port }: FleetPeer) => ({ name: `p${port}`, address: hub.address, port });
-  await apply(fleet.server, 'greet', greeters.map(endpoint));
-  await apply(fleet.server, 'echo', [endpoint(echo)]);
-  const vips = await until(() => servicesOf(fleet.server), (all) => all.size === 2);
-  for (const { daemon } of fleet.agents) await until(() => servicesOf(daemon), (all) => all.size === 2);
+  await fleet.apply('greet', greeters.map(endpoint));
+  await fleet.apply('echo', [endpoint(echo)]);
+  const vips = await until(() => fleet.services(fleet.server), (all) => all.size === 2);
+  for (const { daemon } of fleet.agents) await until(() => fleet.services(daemon), (all) => all.size === 2);
   await sleep(300);
-  const client = ({ daemon }: { readonly daemon: FleetDaemon }) => fleet.peer(daemon.space, 'client', vips.get('greet') ?? '', vips.get('echo') ?? '');
+  const client = ({ daemon }: { readonly daemon: FleetDaemon }) => fleet.peer(daemon.space, 'client', vips.get('greet') ?? '', 80, vips.get('echo') ?? '', 80);
   const clients = await Promise.all(fleet.agents.map(client));
   const flows = async () => (await Promise.all(clients.map((each) => each.counts()))).map(({ asked, echoed }) => Math.min(asked, echoed));
   await until(flows, (all) => all.every((count) => count > 5));
 
   let isOver = false;
   const acknowledged = new Set<string>();
-  const applying = applyUntil(fleet.server, () => isOver, acknowledged);
+  const applying = applyUntil(fleet, () => isOver, acknowledged);
   const sending = sendUntil(fleet, () => isOver);
   // Each at least once, in an order that is another one in every run.
   const all = [0, 1, 2, 3].toSorted(() => Math.random() - 0.5);
@@ -104,7 +83,7 @@ test(`kill -9 of server and agents in turn, ${KILLS} times under load: nothing a
 
   expect(acknowledged.size).toBeGreaterThan(KILLS);
   for (const daemon of [fleet.server, ...fleet.agents.map((each) => each.daemon)]) {
-    await until(() => servicesOf(daemon), (services) => [...acknowledged].every((name) => services.has(name)));
+    await until(() => fleet.services(daemon), (services) => [...acknowledged].every((name) => services.has(name)));
   }
   expect(results.length).toBe(sent);
   const effects = (await readFile(witness, 'utf8')).trim().split('\n').map(Number);

@@ -1,4 +1,4 @@
-// fleet-peer.mjs installer FOLDER | greet TEXT | echo | proxy HOST PORT | client HOST GREET_PORT ECHO_PORT: see fleet-peer.ts
+// fleet-peer.mjs installer FOLDER | greet TEXT | echo | proxy HOST PORT | client GREET_HOST PORT ECHO_HOST PORT: see fleet-peer.ts
 import { readFile } from 'node:fs/promises';
 import { createServer as createWebServer } from 'node:http';
 import { connect, createServer } from 'node:net';
@@ -44,19 +44,19 @@ const counts = { asked: 0, echoed: 0, failures: [] };
 
 /** A new connection every 50 ms, and one that lives as long as it can and is asked for an echo every 50 ms. */
 function client() {
-  const [host, greet, echo] = args;
+  const [greetHost, greetPort, echoHost, echoPort] = args;
   const fail = (what) => (error) => counts.failures.push(`${new Date().toISOString()} ${what}: ${error.code ?? error.message}`);
   const ask = () => {
     let answer = '';
     const again = () => setTimeout(ask, PAUSE_MS);
-    const socket = connect({ host, port: Number(greet), timeout: 5_000 });
+    const socket = connect({ host: greetHost, port: Number(greetPort), timeout: 5_000 });
     socket.on('connect', () => socket.write('?')).on('data', (data) => (answer += data));
     socket.on('timeout', () => socket.destroy(new Error('no answer')));
     socket.on('end', () => (answer === '' ? fail('new')(new Error('empty')) : counts.asked++));
     socket.on('error', fail('new')).on('close', again);
   };
   const hold = () => {
-    const socket = connect({ host, port: Number(echo), timeout: 5_000 });
+    const socket = connect({ host: echoHost, port: Number(echoPort), timeout: 5_000 });
     let timer;
     const say = () => socket.write('?');
     socket.on('connect', say).on('data', () => {

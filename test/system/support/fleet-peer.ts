@@ -28,7 +28,11 @@ export class FleetPeer {
   static async start(space: NetworkSpace, kind: string, ...args: readonly (string | number)[]): Promise<FleetPeer> {
     const argv = [process.execPath, join(import.meta.dirname, 'fleet-peer.mjs'), kind, ...args.map(String)];
     const child = spawnIn(space, argv, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-    const [port] = await once(child, 'message');
+    const died = once(child, 'exit').then(([code, signal]) => {
+      throw new Error(`${kind} ${args.join(' ')} ended with ${code ?? signal}`);
+    });
+    died.catch(() => {});
+    const [port] = await Promise.race([once(child, 'message'), died]);
     return new FleetPeer(Number(port), child);
   }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -37,10 +37,7 @@ export class Fleet implements AsyncDisposable {
   readonly proxy: FleetPeer | undefined;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(
-    parts: Pick<Fleet, 'folder' | 'network' | 'server' | 'installer' | 'proxy'>,
-    stack: AsyncDisposableStack,
-  ) {
+  private constructor(parts: Pick<Fleet, 'folder' | 'network' | 'server' | 'installer' | 'proxy'>, stack: AsyncDisposableStack) {
     this.folder = parts.folder;
     this.network = parts.network;
     this.server = parts.server;
@@ -86,12 +83,13 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** An agent's daemon with the fleet's settings; it is killed with the fleet. */
-  daemonAt(space: NetworkSpace, root: string): FleetDaemon {
+  daemonAt(space: NetworkSpace, root: string, nodeName = space.name): FleetDaemon {
     const port = this.proxy?.port ?? 9192;
     const flags = [
       ...['--client-server-nodeward', `${this.network.hub.address}:${port}`],
       ...['--client-server-installer', `http://${this.network.hub.address}:${this.installer.port}`],
-      ...['--metrics-listen', 'off'],
+      // They all have the host name of this machine.
+      ...['--node-name', nodeName, '--metrics-listen', 'off'],
     ];
     const daemon = new FleetDaemon({ verb: 'agent', space, root, flags });
     this.#stack.defer(async () => void (await daemon.stop('SIGKILL')));
@@ -109,7 +107,14 @@ export class Fleet implements AsyncDisposable {
     );
     const tokenFile = join(root, 'token');
     await writeFile(tokenFile, token);
-    const from = ['--server', this.network.hub.address, '--account', 'default', '--ca', `${this.server.dataDir}/registration-ca.crt`];
+    const from = [
+      '--server',
+      this.network.hub.address,
+      '--account',
+      'default',
+      '--ca',
+      `${this.server.dataDir}/registration-ca.crt`,
+    ];
     const args = ['register', ...from, '--token-file', tokenFile, '--root', root, '--data-dir', '/data', '-o', 'json'];
     const registered = await runCli(args, undefined, ['ip', 'netns', 'exec', space.name]);
     if (registered.code !== 0) throw new Error(`register ended with ${registered.code}: ${registered.stderr}`);
@@ -118,7 +123,8 @@ export class Fleet implements AsyncDisposable {
 
   /** Every agent has its link. */
   async linked(withinMs = 45_000): Promise<void> {
-    const states = () => this.server.ask(async (client, given) => (await client.listNodes(given)).nodes.map(({ state }) => state));
+    const states = () =>
+      this.server.ask(async (client, given) => (await client.listNodes(given)).nodes.map(({ state }) => state));
     await until(states, (all) => all.length >= this.agents.length && all.every((state) => state === 'online'), withinMs);
   }
 
@@ -153,7 +159,8 @@ export class Fleet implements AsyncDisposable {
 
   /** All of them, with their replies, when each has ended. */
   async allResults(withinMs: number): Promise<readonly Result[]> {
-    const list = () => this.server.ask(async (client, given) => (await client.listInstructions({ node: '' }, given)).instructions);
+    const list = () =>
+      this.server.ask(async (client, given) => (await client.listInstructions({ node: '' }, given)).instructions);
     const ended = await until(list, (all) => all.every(hasEnded), withinMs);
     return this.server.ask(async (client, given) => {
       const results: Result[] = [];
@@ -162,9 +169,32 @@ export class Fleet implements AsyncDisposable {
     });
   }
 
+  /** A service with port 80. @throws Error when it is refused */
+  async apply(name: string, endpoints: readonly object[]): Promise<void> {
+    const spec = { ports: [{ name: 'tcp', port: 80 }], endpoints };
+    const manifest = { apiVersion: 'holdfast/v1', kind: 'Service', metadata: { name }, spec };
+    const documents = [{ file: 'test', number: 0, path: '', json: JSON.stringify(manifest) }];
+    const request = { documents, source: 'test', prune: false, dryRun: false, requestId: randomUUID() };
+    const { problems } = await this.server.ask((client, given) => client.apply(request, given));
+    if (problems.length > 0) throw new Error(JSON.stringify(problems));
+  }
+
+  /** Names and addresses of all services, as a daemon knows them. */
+  async services(daemon: FleetDaemon): Promise<ReadonlyMap<string, string>> {
+    const selector = { kind: 'Service', namespace: 'default', name: '', labels: '' };
+    const { objectsJson } = await daemon.ask((client, given) => client.get({ selector }, given));
+    const items: readonly Listed[] = objectsJson.map((json) => JSON.parse(json));
+    return new Map(items.map(({ metadata, status }) => [metadata.name, status.vip]));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
+}
+
+interface Listed {
+  readonly metadata: { readonly name: string };
+  readonly status: { readonly vip: string };
 }
 
 export interface Result {
@@ -186,5 +216,11 @@ function resultOf({ instruction, replyJsonB64 }: GetInstructionResponse): Result
   if (instruction === undefined) throw new Error('the server answered without an instruction');
   const { node, tag, state, replyType } = instruction;
   const isText = replyType === 'ERROR' || replyType === '';
-  return { node, tag, state, replyType, reply: isText ? replyJsonB64 : JSON.parse(Buffer.from(replyJsonB64, 'base64').toString()) };
+  return {
+    node,
+    tag,
+    state,
+    replyType,
+    reply: isText ? replyJsonB64 : JSON.parse(Buffer.from(replyJsonB64, 'base64').toString()),
+  };
 }
