@@ -160,6 +160,11 @@ export const errorCodes = {
   },
   'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
   'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
+  'fleet.unknown_certificate': {
+    kind: 'not_found',
+    retry: false,
+    remedy: 'take the serial from `holdfast nodes -o json`',
+  },
   'fleet.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
   'fleet.unknown_token': { kind: 'not_found', retry: false, remedy: 'list the tokens with `holdfast token list`' },
   'identity.invalid_name': {
