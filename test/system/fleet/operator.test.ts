@@ -34,12 +34,18 @@ test('a fresh operator: server, token, register, agent, apply, traffic, send, re
   const args = ['register', '--server', network.hub.address, '--account', 'default', '--ca', ca, '--token-file', '-'];
   const onMachine = ['ip', 'netns', 'exec', machine.name];
   const registered = await runCli([...args, '--root', root, '--data-dir', '/data'], token, onMachine);
-  expect(registered).toMatchObject({ code: 0, stdout: expect.stringMatching(/^registered as n-\w+; start the agent with: holdfast agent\n$/) });
+  expect(registered).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^registered as n-\w+; start the agent with: holdfast agent\n$/),
+  });
   const nid = registered.stdout.split(/[ ;]/)[2] ?? '';
 
   const agent = new FleetDaemon({ verb: 'agent', space: machine, root, flags: ['--metrics-listen', 'off'] });
   expect(await start(agent)).toContain(`node     ${nid} of default`);
-  const listed = await until(() => ask('nodes'), ({ stdout }) => stdout.includes('online'));
+  const listed = await until(
+    () => ask('nodes'),
+    ({ stdout }) => stdout.includes('online'),
+  );
   expect(listed.stdout.split('\n')[1]).toMatch(new RegExp(`^${nid} +online +\\S+ +\\d+s ago +\\d+\\.\\d+\\.\\d+ `));
 
   const backend = await FleetPeer.start(network.hub, 'greet', 'hello');
@@ -52,11 +58,17 @@ test('a fresh operator: server, token, register, agent, apply, traffic, send, re
   );
   const applied = await ask('apply', '-f', manifest);
   expect(applied).toMatchObject({ code: 0, stdout: expect.stringMatching(/^service\/hello created/) });
-  const services = await until(() => agent.cli(['get', 'services']), ({ stdout }) => stdout.includes('hello'));
+  const services = await until(
+    () => agent.cli(['get', 'services']),
+    ({ stdout }) => stdout.includes('hello'),
+  );
   const vip = /\b10\.192\.\d+\.\d+\b/.exec(services.stdout)?.[0] ?? '';
   const client = await FleetPeer.start(machine, 'client', vip, 80, vip, 80);
   stack.defer(() => client.kill());
-  await until(() => client.counts(), ({ asked }) => asked > 3);
+  await until(
+    () => client.counts(),
+    ({ asked }) => asked > 3,
+  );
 
   const status = await ask('send', nid, 'GET_NODE_STATUS', '--wait');
   expect(status).toMatchObject({ code: 0, stderr: '' });
@@ -67,8 +79,14 @@ test('a fresh operator: server, token, register, agent, apply, traffic, send, re
   const unknown = await ask('send', 'n-nobody', 'GET_NODE_STATUS', '--wait');
   expect(unknown).toMatchObject({ code: 1, stderr: expect.stringMatching(/n-nobody.*what to do: /s) });
   const results = await ask('results');
-  expect(results.stdout.split('\n').slice(1, 3).map((line) => line.split(/ +/)[2])).toEqual(['GET_NODE_STATUS', 'RUN_KUBECTL_COMMAND']);
-  for (const daemon of [agent, server]) expect(await daemon.cli(['status'])).toMatchObject({ code: 0, stdout: expect.stringContaining('ready') });
+  expect(
+    results.stdout
+      .split('\n')
+      .slice(1, 3)
+      .map((line) => line.split(/ +/)[2]),
+  ).toEqual(['GET_NODE_STATUS', 'RUN_KUBECTL_COMMAND']);
+  for (const daemon of [agent, server])
+    expect(await daemon.cli(['status'])).toMatchObject({ code: 0, stdout: expect.stringContaining('ready') });
   expect(await agent.stop()).toBe(0);
   expect(await server.stop()).toBe(0);
 });

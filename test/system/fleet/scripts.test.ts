@@ -17,7 +17,11 @@ let fleet: Fleet;
 
 beforeAll(async () => {
   fleet = await Fleet.start({
-    scripts: { long: 'while :; do sleep 0.1; echo tick; done\n', noise: 'sleep 100 & yes noise-of-a-script\n', nothing: 'true\n' },
+    scripts: {
+      long: 'while :; do sleep 0.1; echo tick; done\n',
+      noise: 'sleep 100 & yes noise-of-a-script\n',
+      nothing: 'true\n',
+    },
   });
 });
 afterAll(() => fleet[Symbol.asyncDispose]());
@@ -40,7 +44,9 @@ test('D2: beside five long scripts, status and web requests are answered as on a
   expect(await web()).toMatchObject({ reply: { responseStatusCode: '200', responseBody: 'hello\n' } });
   await medianMs(5, status);
   const idle = { status: await medianMs(15, status), web: await medianMs(15, web) };
-  const scripts = await Promise.all([1, 2, 3, 4, 5].map(() => fleet.send(nid, 'RUN_REMOTE_SCRIPT', { script: 'long', timeoutSeconds: 60 })));
+  const scripts = await Promise.all(
+    [1, 2, 3, 4, 5].map(() => fleet.send(nid, 'RUN_REMOTE_SCRIPT', { script: 'long', timeoutSeconds: 60 })),
+  );
   const running = () => namesIn(fleet.agent().daemon.space);
   await until(running, (names) => names.filter((name) => name === 'holdfast-runner').length === 5);
   const busy = { status: await medianMs(15, status), web: await medianMs(15, web) };
@@ -73,7 +79,11 @@ test('a script that writes without end: the agent stays small, the output is cap
     expect(took).toBeLessThan(6_000);
     // The first reply of 2 MiB leaves 26 MiB of copies to the garbage collector; what the second one needs is there then.
     expect(most - before).toBeLessThan((round === 0 ? 5 : 40) * MIB);
-    await until(() => namesIn(daemon.space), (names) => names.every(isDaemon), 3_000);
+    await until(
+      () => namesIn(daemon.space),
+      (names) => names.every(isDaemon),
+      3_000,
+    );
   }
   expect((await residentBytes(daemon.pid)) - before).toBeLessThan(45 * MIB);
 });
@@ -90,7 +100,11 @@ test(`${COMMANDS} scripts leave no zombie, no process and no descriptor`, async 
     }
   };
   await Promise.all(Array.from({ length: 5 }, worker));
-  await until(() => namesIn(daemon.space), (names) => names.every(isDaemon), 3_000);
+  await until(
+    () => namesIn(daemon.space),
+    (names) => names.every(isDaemon),
+    3_000,
+  );
   expect(await zombies()).toEqual([]);
   expect(await descriptors()).toBeLessThanOrEqual(before + 5);
 });

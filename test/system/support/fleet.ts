@@ -37,10 +37,7 @@ export class Fleet implements AsyncDisposable {
   readonly proxy: FleetPeer | undefined;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(
-    parts: Pick<Fleet, 'folder' | 'network' | 'server' | 'installer' | 'proxy'>,
-    stack: AsyncDisposableStack,
-  ) {
+  private constructor(parts: Pick<Fleet, 'folder' | 'network' | 'server' | 'installer' | 'proxy'>, stack: AsyncDisposableStack) {
     this.folder = parts.folder;
     this.network = parts.network;
     this.server = parts.server;
@@ -110,7 +107,14 @@ export class Fleet implements AsyncDisposable {
     );
     const tokenFile = join(root, 'token');
     await writeFile(tokenFile, token);
-    const from = ['--server', this.network.hub.address, '--account', 'default', '--ca', `${this.server.dataDir}/registration-ca.crt`];
+    const from = [
+      '--server',
+      this.network.hub.address,
+      '--account',
+      'default',
+      '--ca',
+      `${this.server.dataDir}/registration-ca.crt`,
+    ];
     const args = ['register', ...from, '--token-file', tokenFile, '--root', root, '--data-dir', '/data', '-o', 'json'];
     const registered = await runCli(args, undefined, ['ip', 'netns', 'exec', space.name]);
     if (registered.code !== 0) throw new Error(`register ended with ${registered.code}: ${registered.stderr}`);
@@ -119,7 +123,8 @@ export class Fleet implements AsyncDisposable {
 
   /** Every agent has its link. */
   async linked(withinMs = 45_000): Promise<void> {
-    const states = () => this.server.ask(async (client, given) => (await client.listNodes(given)).nodes.map(({ state }) => state));
+    const states = () =>
+      this.server.ask(async (client, given) => (await client.listNodes(given)).nodes.map(({ state }) => state));
     await until(states, (all) => all.length >= this.agents.length && all.every((state) => state === 'online'), withinMs);
   }
 
@@ -154,7 +159,8 @@ export class Fleet implements AsyncDisposable {
 
   /** All of them, with their replies, when each has ended. */
   async allResults(withinMs: number): Promise<readonly Result[]> {
-    const list = () => this.server.ask(async (client, given) => (await client.listInstructions({ node: '' }, given)).instructions);
+    const list = () =>
+      this.server.ask(async (client, given) => (await client.listInstructions({ node: '' }, given)).instructions);
     const ended = await until(list, (all) => all.every(hasEnded), withinMs);
     return this.server.ask(async (client, given) => {
       const results: Result[] = [];
@@ -210,5 +216,11 @@ function resultOf({ instruction, replyJsonB64 }: GetInstructionResponse): Result
   if (instruction === undefined) throw new Error('the server answered without an instruction');
   const { node, tag, state, replyType } = instruction;
   const isText = replyType === 'ERROR' || replyType === '';
-  return { node, tag, state, replyType, reply: isText ? replyJsonB64 : JSON.parse(Buffer.from(replyJsonB64, 'base64').toString()) };
+  return {
+    node,
+    tag,
+    state,
+    replyType,
+    reply: isText ? replyJsonB64 : JSON.parse(Buffer.from(replyJsonB64, 'base64').toString()),
+  };
 }
