@@ -75,7 +75,7 @@ async function begin(node: number, token: string): Promise<void> {
     random: Math.random,
     logger: new FakeLogger(),
   });
-  await subsystem.start(options.signal);
+  await subsystem.start();
 }
 
 // One after the other: registrations are limited, and this is not about them.
