@@ -1,5 +1,12 @@
 import type { CliContext, ExitCode } from './adapters/cli/context.js';
-import type { DaemonOptions, DevOptions, LocalVerbs, RegisterOptions, RestoreOptions } from './adapters/cli/program.js';
+import type {
+  DaemonOptions,
+  DevOptions,
+  LocalVerbs,
+  RegisterOptions,
+  RestoreOptions,
+  VerifyAuditOptions,
+} from './adapters/cli/program.js';
 
 /** The verbs that run the daemon or work on its files. They load what only they need: a client starts in a tenth of a second. */
 export const localVerbs: LocalVerbs = {
@@ -17,5 +24,8 @@ export const localVerbs: LocalVerbs = {
   },
   async restore(context: CliContext, options: RestoreOptions): Promise<ExitCode> {
     return (await import('./composition/restore.js')).restore(context, options);
+  },
+  async verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode> {
+    return (await import('./composition/audit.js')).verifyAudit(context, options);
   },
 };

@@ -4,7 +4,7 @@ import type { Subsystem } from '../app/agent/subsystem.js';
 import type { Logger } from '../ports/logger.js';
 import type { EnrolledNode } from './enrolled-node.js';
 import type { Facts } from './facts.js';
-import { adminModule } from './modules/admin.js';
+import { adminModule, nodeAdminModule } from './modules/admin.js';
 import { agentModule } from './modules/agent.js';
 import { dataplaneModule } from './modules/dataplane.js';
 import { healthModule } from './modules/health.js';
@@ -19,7 +19,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
   container.bind(Root.node).toConstantValue(node);
   container.bind(Root.container).toConstantValue(container);
   container.bind(Ports.logger).toConstantValue(logger);
-  container.load(agentModule, linkModule, dataplaneModule, healthModule, adminModule, metricsModule);
+  container.load(agentModule, linkModule, dataplaneModule, healthModule, nodeAdminModule, adminModule, metricsModule);
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AgentError } from '../domain/kernel/errors.js';
 import { type AbsolutePath, absolutePath, makePaths, type Paths } from '../domain/kernel/paths.js';
@@ -9,6 +10,11 @@ export function pathsOf(
   fallback: string,
 ): Paths {
   return makePaths({ root: absolute(root ?? '/'), dataDir: absolute(dataDir ?? (env.HOLDFAST_DATA_DIR || fallback)) });
+}
+
+/** Of the daemon whose files a verb reads when none is named: ./.holdfast when it is there, else the machine's. */
+export function usualDataDir(): string {
+  return existsSync('.holdfast') ? '.holdfast' : '/var/lib/holdfast';
 }
 
 /** Where other programs look for the node's current pair. */

@@ -1,8 +1,10 @@
 import type { Container, ServiceIdentifier } from 'inversify';
+import type { NodeParts } from '../adapters/admin/node-handlers.js';
 import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server.js';
 import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
 import type { LinkConnections } from '../adapters/link/link-connections.js';
 import type { GrpcLogConnection } from '../adapters/log/grpc-log-connection.js';
+import type { LinkFigures } from '../adapters/metrics/link-metrics.js';
 import type { PrometheusServer } from '../adapters/metrics/prometheus-server.js';
 import type { Agent } from '../app/agent/agent.js';
 import type { OptionalServerSubsystem } from '../app/agent/optional-server-subsystem.js';
@@ -41,7 +43,7 @@ import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
 import type { Explainer } from '../ports/driving/explainer.js';
 import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
-import type { Operations } from '../ports/driving/operations.js';
+import type { LinkStatus, Operations } from '../ports/driving/operations.js';
 import type { Registrations } from '../ports/driving/registrations.js';
 import type { Resources } from '../ports/driving/resources.js';
 import type { DrivingServer } from '../ports/driving/server.js';
@@ -79,6 +81,9 @@ export const UseCases = {
   resources: token<Resources>('useCase.resources'),
   operations: token<Operations>('useCase.operations'),
   explainer: token<Explainer>('useCase.explainer'),
+  /** Of a node of a fleet. */
+  node: token<NodeParts>('useCase.node'),
+  linkStatus: token<() => LinkStatus>('useCase.linkStatus'),
 };
 
 export const Subsystems = {
@@ -112,6 +117,7 @@ export const NodePorts = {
   policy: token<{ current: InstructionPolicy }>('node.policy'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
+  linkFigures: token<() => LinkFigures>('node.linkFigures'),
 };
 
 export const NodeSubsystems = {

@@ -1,4 +1,5 @@
 import type { TLSSocket } from 'node:tls';
+import type { Revocation, RevocationTarget } from '../../src/domain/certificate/revocation.js';
 import {
   type AgentFacts,
   aid,
@@ -11,6 +12,7 @@ import {
 import type { Enrolment, IssuedPair, RegisterCall } from '../../src/ports/driving/enrolment.js';
 import type { NodeCalls } from '../../src/ports/driving/node-calls.js';
 import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode } from '../../src/ports/driving/node-streams.js';
+import type { RevocationFeed } from '../../src/ports/driving/revocations.js';
 import type { ThrowawayPki } from './throwaway-pki.js';
 
 export const facts: AgentFacts = {
@@ -100,6 +102,21 @@ export class RecordingStreams implements NodeStreams {
     const seen = this.seen.at(-1);
     if (seen === undefined) throw new Error('no stream was opened');
     return seen;
+  }
+}
+
+/** Nothing is revoked before a test does so. */
+export class FakeRevocations implements RevocationFeed {
+  readonly #listeners = new Set<(revocation: Revocation) => void>();
+
+  onRevoked(listener: (revocation: Revocation) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  revoke(of: RevocationTarget, id: string): void {
+    const revocation: Revocation = { of, id, from: 0, kind: 'revoked', reason: 'it was stolen', until: Number.MAX_SAFE_INTEGER };
+    for (const listener of this.#listeners) listener(revocation);
   }
 }
 

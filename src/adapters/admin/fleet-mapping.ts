@@ -1,3 +1,4 @@
+import { formatHead } from '../../domain/audit/head.js';
 import { DEFAULT_EXPIRY_MS, type InstructionState } from '../../domain/dispatch/model.js';
 import { tag as asTag, type Tag } from '../../domain/instruction/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
@@ -56,8 +57,13 @@ export function instructionToWire(status: InstructionStatus): wire.Instruction {
   };
 }
 
-export function nodeToWire({ nid, aid, registeredAt, lastSeen, registration: _, ...node }: FleetNode): wire.Node {
-  return { ...node, node: nid, account: aid, registeredAtMs: milliseconds(registeredAt), lastSeenMs: milliseconds(lastSeen) };
+export function nodeToWire({ nid, aid, registeredAt, lastSeen, registration: _, auditHead, ...node }: FleetNode): wire.Node {
+  return {
+    ...{ ...node, node: nid, account: aid },
+    registeredAtMs: milliseconds(registeredAt),
+    lastSeenMs: milliseconds(lastSeen),
+    auditHead: auditHead === undefined ? '' : formatHead(auditHead),
+  };
 }
 
 export function tokenToWire({ id, aid, replace, createdAt, expiresAt, usedBy }: TokenFacts): wire.TokenFacts {

@@ -10,6 +10,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
 import * as fleetWire from '../generated/holdfast/admin/v1/fleet.js';
+import * as nodeWire from '../generated/holdfast/admin/v1/node.js';
 import { fromServiceError, isServiceError } from './grpc-errors.js';
 import { socketName } from './unix-socket.js';
 
@@ -29,6 +30,7 @@ type Send<Request, Response> = (
 export class GrpcAdminClient {
   readonly #client: InstanceType<typeof wire.AdminServiceClient>;
   readonly #fleet: InstanceType<typeof fleetWire.FleetServiceClient>;
+  readonly #node: InstanceType<typeof nodeWire.NodeServiceClient>;
   readonly #socket: string;
   readonly #release: () => void;
 
@@ -43,9 +45,10 @@ export class GrpcAdminClient {
       'grpc.enable_http_proxy': 0,
       'grpc.enable_retries': 0,
     };
-    // Both use one connection: grpc-js shares it between channels of the same target and options.
+    // All use one connection: grpc-js shares it between channels of the same target and options.
     this.#client = new wire.AdminServiceClient(`unix:${name}`, credentials.createInsecure(), channel);
     this.#fleet = new fleetWire.FleetServiceClient(`unix:${name}`, credentials.createInsecure(), channel);
+    this.#node = new nodeWire.NodeServiceClient(`unix:${name}`, credentials.createInsecure(), channel);
   }
 
   apply(request: wire.ApplyRequest, options: CallOptions): Promise<wire.ApplyResponse> {
@@ -136,9 +139,18 @@ export class GrpcAdminClient {
     return this.#unary(this.#fleet.revokeToken.bind(this.#fleet), request, options);
   }
 
+  resync(request: nodeWire.ResyncRequest, options: CallOptions): Promise<nodeWire.ResyncResponse> {
+    return this.#unary(this.#node.resync.bind(this.#node), request, options);
+  }
+
+  listJournal(options: CallOptions): Promise<nodeWire.ListJournalResponse> {
+    return this.#unary(this.#node.listJournal.bind(this.#node), {}, options);
+  }
+
   close(): void {
     this.#client.close();
     this.#fleet.close();
+    this.#node.close();
     this.#release();
   }
 

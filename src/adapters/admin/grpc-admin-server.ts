@@ -11,6 +11,7 @@ import type { Logger } from '../../ports/logger.js';
 import { ensureFolder } from '../files/durable-file.js';
 import { type AdminServiceServer, AdminServiceService, type ApplyRequest } from '../generated/holdfast/admin/v1/admin.js';
 import { FleetServiceService } from '../generated/holdfast/admin/v1/fleet.js';
+import { NodeServiceService } from '../generated/holdfast/admin/v1/node.js';
 import { type FleetParts, fleetHandlers } from './fleet-handlers.js';
 import { GrpcCalls, PEER_PREFIX } from './grpc-calls.js';
 import {
@@ -23,6 +24,7 @@ import {
   statusToWire,
   trafficToWire,
 } from './mapping.js';
+import { type NodeParts, nodeHandlers } from './node-handlers.js';
 import { socketName } from './unix-socket.js';
 
 /** A file of 16 MiB and what JSON and its neighbours add. */
@@ -42,6 +44,8 @@ export interface GrpcAdminServerParts {
   readonly peerUid: (descriptor: number) => number;
   /** Of a control plane; undefined where there is no fleet. */
   readonly fleet?: FleetParts | undefined;
+  /** Of a node of a fleet; undefined where there is no control plane elsewhere. */
+  readonly node?: NodeParts | undefined;
 }
 
 /** The admin API on a unix socket. Only the daemon's own user and root are let in. */
@@ -87,7 +91,9 @@ export class GrpcAdminServer implements DrivingServer {
     const grpc = new Server({ 'grpc.max_receive_message_length': MAX_REQUEST_BYTES });
     const calls = new GrpcCalls(this.#parts.logger);
     grpc.addService(AdminServiceService, this.#handlers(calls));
-    if (this.#parts.fleet !== undefined) grpc.addService(FleetServiceService, fleetHandlers(calls, this.#parts.fleet));
+    const { fleet, node } = this.#parts;
+    if (fleet !== undefined) grpc.addService(FleetServiceService, fleetHandlers(calls, fleet));
+    if (node !== undefined) grpc.addService(NodeServiceService, nodeHandlers(calls, node));
     this.#grpc = grpc;
     const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
     const listener = createServer((connection) => {

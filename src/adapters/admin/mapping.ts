@@ -3,7 +3,7 @@ import { formatAddressPort } from '../../domain/kernel/network.js';
 import { KINDS, type Kind, type ResourceRef } from '../../domain/resource/model.js';
 import { parseKind } from '../../domain/resource/selector.js';
 import type { Explanation, PortExplanation } from '../../ports/driving/explainer.js';
-import type { ListenerTraffic, NodeEvent, NodeStatus } from '../../ports/driving/operations.js';
+import type { LinkStatus, ListenerTraffic, NodeEvent, NodeStatus } from '../../ports/driving/operations.js';
 import type { AppliedResource, ApplyOutcome, ObjectChange, ResourceSelector } from '../../ports/driving/resources.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
 
@@ -85,7 +85,29 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
       sinceMs: BigInt(Math.round(since ?? 0)),
       remedy,
     })),
+    link: status.link === undefined ? undefined : linkToWire(status.link),
+    fleet: status.fleet,
   };
+}
+
+function linkToWire({ connected, lostSince, nextAttemptAt, lastError }: LinkStatus): wire.LinkStatus {
+  const { server, skewMs, beatMs } = connected ?? {};
+  return {
+    connectedSinceMs: milliseconds(connected?.since),
+    address: connected?.address ?? '',
+    ...{ server: server?.id ?? '', fleet: server?.fleet ?? '', epoch: server?.epoch ?? 0n },
+    skewMs: skewMs === undefined ? undefined : milliseconds(skewMs),
+    beatMs: beatMs === undefined ? undefined : milliseconds(beatMs),
+    lostSinceMs: milliseconds(lostSince),
+    nextAttemptMs: milliseconds(nextAttemptAt),
+    lastError: lastError?.message ?? '',
+    lastErrorMs: milliseconds(lastError?.at),
+  };
+}
+
+/** 0 for what has not happened. */
+function milliseconds(time: number | undefined): bigint {
+  return BigInt(Math.round(time ?? 0));
 }
 
 export function eventToWire({ sequence, time, severity, subject, message }: NodeEvent): wire.EventsResponse {

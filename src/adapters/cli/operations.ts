@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EndpointTraffic, ServiceTraffic, StatusResponse, TopResponse } from '../generated/holdfast/admin/v1/admin.js';
+import type {
+  EndpointTraffic,
+  FleetStatus,
+  LinkStatus,
+  ServiceTraffic,
+  StatusResponse,
+  TopResponse,
+} from '../generated/holdfast/admin/v1/admin.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
 import { age, bytes, paint, structured, table } from './output.js';
 
@@ -32,6 +39,8 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
         `${dataPlane?.threads ?? 0} threads, ${dataPlane?.listeners ?? 0} of ${dataPlane?.listenerBudget ?? 0} listeners, ${dataPlane?.activeConnections ?? 0n} of ${dataPlane?.connectionLimit ?? 0n} connections`,
       ],
       ['metrics', status.metricsListen === '' ? 'off' : `http://${status.metricsListen}/metrics`],
+      ...(status.link === undefined ? [] : linkRows(status.link)),
+      ...(status.fleet === undefined ? [] : fleetRows(status.fleet)),
     ],
   );
   const subsystems = table(
@@ -39,6 +48,34 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
     status.subsystems.map(({ name, state, sinceMs, reason }) => [name, state, age(Date.now() - Number(sinceMs)), reason]),
   );
   return [facts, '\n', subsystems, ...(degraded ? ['\n', problems(status)] : [])].join('');
+}
+
+function linkRows(link: LinkStatus): readonly (readonly string[])[] {
+  const { connectedSinceMs, lostSinceMs, nextAttemptMs, lastError, lastErrorMs } = link;
+  const next = nextAttemptMs === 0n ? 'being tried' : `next try in ${age(Number(nextAttemptMs) - Date.now())}`;
+  const state = connectedSinceMs === 0n ? `down for ${ago(lostSinceMs)}, ${next}` : connectedWords(link);
+  return [['link', state], ...(lastError === '' ? [] : [['last error', `${ago(lastErrorMs)} ago: ${lastError}`]])];
+}
+
+function connectedWords({ address, connectedSinceMs, server, epoch, skewMs, beatMs }: LinkStatus): string {
+  return [
+    `up for ${ago(connectedSinceMs)} with ${address}`,
+    ...(server === '' ? [] : [`server ${server}`, `epoch ${epoch}`]),
+    ...(skewMs === undefined ? [] : [`its clock ${skewMs} ms from ours`]),
+    ...(beatMs === undefined ? [] : [`answered ${age(Number(beatMs))} ago`]),
+  ].join(', ');
+}
+
+function fleetRows({ server, nodes, online, offline, unknown, unanswered }: FleetStatus): readonly (readonly string[])[] {
+  const unclear = unknown === 0 ? '' : `, ${unknown} unknown`;
+  return [
+    ['replica', server],
+    ['fleet', `${nodes} nodes: ${online} online, ${offline} offline${unclear}; ${unanswered} unanswered instructions`],
+  ];
+}
+
+function ago(timeMs: bigint): string {
+  return age(Date.now() - Number(timeMs));
 }
 
 function problems({ problems: all }: StatusResponse): string {

@@ -6,6 +6,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import { DEFAULT_NAMESPACE } from '../../domain/resource/model.js';
 import { type CliContext, type ExitCode, exitCodes, UsageError } from './context.js';
 import { type OutputFormat, paint, structured } from './output.js';
+import { SYSTEM_DATA_DIR } from './target.js';
 
 /** What a daemon is started with. */
 export interface DaemonOptions {
@@ -41,6 +42,14 @@ export interface LocalVerbs {
   server(context: CliContext, options: DaemonOptions): Promise<ExitCode>;
   register(context: CliContext, options: RegisterOptions): Promise<ExitCode>;
   restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
+  verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode>;
+}
+
+export interface VerifyAuditOptions {
+  readonly dataDir: string | undefined;
+  /** `<sequence>:<digest>` that somebody else has kept. */
+  readonly head: string | undefined;
+  readonly output: OutputFormat;
 }
 
 export interface RestoreOptions {
@@ -103,8 +112,19 @@ function buildProgram(context: CliContext, version: string, local: LocalVerbs, d
     .configureHelp({ optionDescription, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput({ writeOut: console.out, writeErr: console.err });
-  const adders = [addDev, addFleetDaemons, addManifestVerbs, addReadingVerbs, addExplain, addDelete, addOperations, addRestore];
-  for (const add of [...adders, addInstructionVerbs, addNodeVerbs, addTokenVerbs]) add(program, { context, local, done });
+  const adders = [
+    addDev,
+    addFleetDaemons,
+    addManifestVerbs,
+    addReadingVerbs,
+    addExplain,
+    addDelete,
+    addOperations,
+    addRestore,
+    addAudit,
+  ];
+  for (const add of [...adders, addInstructionVerbs, addNodeVerbs, addTokenVerbs, addAgentVerbs])
+    add(program, { context, local, done });
   program
     .command('version')
     .description('print the version')
@@ -142,8 +162,6 @@ function addDev(program: Command, { context, local, done }: Wiring): void {
   });
 }
 
-const SYSTEM_DATA_DIR = '/var/lib/holdfast';
-
 function addFleetDaemons(program: Command, { context, local, done }: Wiring): void {
   const agent = daemon(
     program
@@ -164,8 +182,8 @@ function addFleetDaemons(program: Command, { context, local, done }: Wiring): vo
     .description('make this machine a node of a control plane; the token comes from HOLDFAST_TOKEN or a file')
     .requiredOption('--server <host>', 'the control plane, host or host:port (default port: 9191)')
     .requiredOption('--account <name>', 'the account that the token was made for')
-    .requiredOption('--ca <file>', 'the root that the control plane registers under')
-    .option('--ca-sha256 <hex>', 'SHA-256 of the bytes of that file')
+    .requiredOption('--ca <file>', 'registration-ca.crt of the control plane')
+    .option('--ca-sha256 <hex>', 'SHA-256 that the bytes of that file must have')
     .option('--token-file <file>', 'where the token stands; - for standard input')
     .addOption(dataDirOption(`where the state of the agent stands (default: ${SYSTEM_DATA_DIR})`))
     .option('--root <dir>', 'prefix of every absolute path')
@@ -285,6 +303,19 @@ function addNodeVerbs(program: Command, { context, done }: Wiring): void {
   cordoning('uncordon', false, 'let a node have its instructions again');
 }
 
+/** What is asked of an agent. */
+function addAgentVerbs(program: Command, { context, done }: Wiring): void {
+  client(
+    program.command('resync').description('take the whole state from the control plane anew; exit code 1 when it is held back'),
+  )
+    .option('--accept', 'take it over whatever it removes, also what is held back already', false)
+    .option('--timeout <duration>', 'how long to wait for the control plane, 110s at most', '30s')
+    .action(async (options) => done(await (await import('./agent.js')).resync(context, options)));
+  client(program.command('journal').description('the instructions that this node knows, and how far each is')).action(
+    async (options) => done(await (await import('./agent.js')).journal(context, options)),
+  );
+}
+
 function addTokenVerbs(program: Command, { context, done }: Wiring): void {
   const token = program.command('token').description('enrolment tokens: create, list, revoke');
   client(token.command('create').description('make a token that one machine can register with'))
@@ -322,9 +353,22 @@ function addRestore(program: Command, { context, local, done }: Wiring): void {
     .action(async (copy, options) => done(await local.restore(context, { ...options, copy })));
 }
 
+function addAudit(program: Command, { context, local, done }: Wiring): void {
+  const audit = program.command('audit').description('the audit log: verify');
+  audit
+    .command('verify')
+    .description('read the whole audit log, also while the daemon writes it; exit code 1 when it is not as it was written')
+    .option('--head <sequence:digest>', 'a head that somebody else has kept: shows whether the end was cut')
+    .addOption(dataDirOption(`the data directory of the daemon (default: ./.holdfast, else ${SYSTEM_DATA_DIR})`))
+    .addOption(outputOption())
+    .action(async (options) => done(await local.verifyAudit(context, options)));
+}
+
 function client(command: Command): Command {
   return command
-    .addOption(dataDirOption('the data directory of the daemon to ask (default: ./.holdfast)'))
+    .addOption(
+      dataDirOption('the data directory of the daemon to ask (default: ./.holdfast if there is one, else /var/lib/holdfast)'),
+    )
     .addOption(outputOption());
 }
 

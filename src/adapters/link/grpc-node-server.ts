@@ -1,4 +1,5 @@
 import { type Metadata, type ServiceDefinition, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import { concerns } from '../../domain/certificate/revocation.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { HEARTBEAT_TYPE, type LinkMessage, MAX_RECEIVED_BYTES } from '../../domain/link/model.js';
 import { RateLimits } from '../../domain/link/rate-limit.js';
@@ -6,6 +7,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Enrolment } from '../../ports/driving/enrolment.js';
 import type { NodeCalls } from '../../ports/driving/node-calls.js';
 import type { NodeStreams, PeerNode } from '../../ports/driving/node-streams.js';
+import type { RevocationFeed } from '../../ports/driving/revocations.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
 import type { Logger } from '../../ports/logger.js';
 import { toStatus } from '../admin/grpc-errors.js';
@@ -38,6 +40,8 @@ export interface GrpcNodeServerParts {
   readonly streams: NodeStreams;
   readonly calls: NodeCalls;
   readonly enrolment: Enrolment;
+  /** Whatever was opened with a certificate that is revoked ends, also what others serve here. */
+  readonly revocations: RevocationFeed;
   /** Beside our own. */
   readonly services?: readonly NodeService[];
   readonly limits?: Partial<AcceptLimits>;
@@ -48,19 +52,21 @@ export interface GrpcNodeServerParts {
 /** The mutual channel (L2) of a control plane: streams and calls of nodes, each judged by its certificate when it begins. */
 export class GrpcNodeServer implements DrivingServer {
   readonly #parts: GrpcNodeServerParts;
-  readonly #peers = new Peers();
+  readonly #peers: Peers;
   readonly #server: GrpcTlsServer;
   // A beat comes every 5 s, so that only a broken or hostile node is ever held up; never by address: a fleet may have one.
   readonly #beats = new RateLimits({ perSecond: 2, burst: 10 });
   readonly #nodelogs = new RateLimits({ perSecond: 10, burst: 50 });
   readonly #statuses = new RateLimits({ perSecond: 1, burst: 5 });
   readonly #uploads = new UploadSlots(UPLOADS_AT_ONCE);
+  #unsubscribe: () => void = () => {};
   readonly #ending = new Set<Promise<void>>();
   readonly #counts = { malformed: 0, limited: 0, refused: 0 };
 
   constructor(parts: GrpcNodeServerParts) {
     this.#parts = parts;
     const { listen, pair, limits, clock } = parts;
+    this.#peers = new Peers(() => clock.now());
     this.#server = new GrpcTlsServer({
       listen,
       pair,
@@ -68,21 +74,21 @@ export class GrpcNodeServer implements DrivingServer {
       maxMessageBytes: MAX_RECEIVED_BYTES,
       idleMs: IDLE_MS,
       services: this.#services(),
-      interceptor: (called) =>
-        this.#peers.interceptor(
-          called,
-          (socket) => this.#judge(socket),
-          () => clock.now(),
-        ),
+      interceptor: (called) => this.#peers.interceptor(called, (socket) => this.#judge(socket)),
     });
   }
 
-  start(): Promise<void> {
-    return this.#server.start();
+  async start(): Promise<void> {
+    await this.#server.start();
+    this.#unsubscribe();
+    this.#unsubscribe = this.#parts.revocations.onRevoked((revocation) =>
+      this.#peers.open.endWhere((node) => concerns(revocation, node), `revoked: ${revocation.reason}`),
+    );
   }
 
   /** Streams that were ended before get their status. */
   async stop(): Promise<void> {
+    this.#unsubscribe();
     const timer = new AbortController();
     const late = this.#parts.clock.sleep(LAST_WORDS_MS, { signal: timer.signal }).catch(() => {});
     await Promise.race([Promise.all(this.#ending), late]);
@@ -173,7 +179,7 @@ export class GrpcNodeServer implements DrivingServer {
   }
 
   #stream(call: NodeCall): void {
-    const { streams, clock } = this.#parts;
+    const { streams } = this.#parts;
     const stream = new NodeStreamCall({
       call,
       peer: this.#peers.of(call),
@@ -187,7 +193,6 @@ export class GrpcNodeServer implements DrivingServer {
         void over.then(() => this.#ending.delete(over));
       },
       onFault: (error) => this.#onFault(error),
-      now: () => clock.now(),
     });
     void stream.run();
   }

@@ -14,8 +14,6 @@ import { WriteQueue } from './write-queue.js';
 const MOST_WAITING_BYTES = 4 * 1024 * 1024;
 /** A stream that is ended from our side and whose reader does not take even that goes with its connection. */
 const GRACE_MS = 5_000;
-/** The longest timer of Node, 24.8 days. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export type NodeCall = ServerDuplexStream<Buffer, Buffer>;
 
@@ -30,8 +28,6 @@ export interface NodeStreamCallParts {
   readonly onEnding: (over: Promise<void>) => void;
   /** What a handler threw; the stream goes on. */
   readonly onFault: (error: unknown) => void;
-  /** Wall clock, milliseconds. */
-  readonly now: () => number;
 }
 
 /** One call of `NodeAgentStream` on its way through the control plane. */
@@ -62,7 +58,6 @@ export class NodeStreamCall implements NodeStream {
     call.once('cancelled', () => this.#over());
     // The agent has nothing more to say.
     call.once('end', () => this.#finish());
-    this.#endAtExpiry();
     try {
       const { facts, handler } = await streams.open(this);
       if (this.#closed || this.#ended) return handler.closed();
@@ -141,18 +136,6 @@ export class NodeStreamCall implements NodeStream {
     } catch (error) {
       this.#parts.onFault(error);
     }
-  }
-
-  /** Also of those that were opened with a certificate that was good then. */
-  #endAtExpiry(): void {
-    const left = this.node.notAfter - this.#parts.now();
-    const onTime = () => (left > LONGEST_TIMER_MS ? this.#endAtExpiry() : this.#expired());
-    this.#timer = setTimeout(onTime, Math.min(Math.max(0, left), LONGEST_TIMER_MS));
-  }
-
-  #expired(): void {
-    const until = new Date(this.node.notAfter).toUTCString();
-    this.end({ status: 'expired', message: `EXPIRED: the certificate of this node was valid until ${until}` });
   }
 }
 

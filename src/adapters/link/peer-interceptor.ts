@@ -7,6 +7,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import type { PeerNode } from '../../ports/driving/node-streams.js';
+import { OpenCalls } from './open-calls.js';
 import type { Ends } from './tls-acceptor.js';
 
 const REFUSED_MS = 1_000;
@@ -21,9 +22,18 @@ export interface Peer {
 
 /** Who calls, of every call of one server. */
 export class Peers {
+  /** All that go on. */
+  readonly open: OpenCalls;
+  readonly #now: () => number;
   readonly #byMetadata = new WeakMap<Metadata, Peer>();
   /** Connections that have had a call that was not refused. */
   readonly #known = new WeakSet<TLSSocket>();
+
+  /** @param now the wall clock, milliseconds */
+  constructor(now: () => number) {
+    this.#now = now;
+    this.open = new OpenCalls(now);
+  }
 
   /** @throws Error for a call that no interceptor has seen: there is no way into a method without it */
   of(call: { readonly metadata: Metadata }): Peer {
@@ -33,15 +43,16 @@ export class Peers {
   }
 
   /** Judges every call and answers those that are refused: the method is not entered. */
-  interceptor(called: (ends: Ends) => TLSSocket | undefined, judge: JudgePeer, now: () => number): ServerInterceptor {
+  interceptor(called: (ends: Ends) => TLSSocket | undefined, judge: JudgePeer): ServerInterceptor {
     return (_method, call) => {
       const socket = called(call.getConnectionInfo());
       const verdict = socket === undefined ? 'the connection is gone' : judge(socket);
       if (socket === undefined || typeof verdict === 'string') {
         if (socket !== undefined) this.#showOut(socket);
-        return refusing(call, String(verdict), socket, now());
+        return refusing(call, String(verdict), socket, this.#now());
       }
       this.#known.add(socket);
+      const ended = this.open.add({ node: verdict, socket, call });
       return new ServerInterceptingCall(call, {
         start: (next) =>
           next({
@@ -49,6 +60,7 @@ export class Peers {
               this.#byMetadata.set(metadata, { node: verdict, socket });
               pass(metadata);
             },
+            onCancel: ended,
           }),
       });
     };

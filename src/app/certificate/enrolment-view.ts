@@ -56,6 +56,11 @@ export class EnrolmentView implements Revocations, RevocationFeed {
     return this.#nodes.get(nodeKey(nid));
   }
 
+  /** Sorted by id. */
+  nodeIds(): readonly Nid[] {
+    return [...this.#nodes.values()].map(({ nid }) => nid).sort();
+  }
+
   onRevoked(listener: (revocation: Revocation) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

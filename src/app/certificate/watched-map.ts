@@ -42,6 +42,10 @@ export class WatchedMap<T> {
     return this.#values.size;
   }
 
+  values(): Iterable<T> {
+    return this.#values.values();
+  }
+
   /** Whether it was known once. */
   get isLoaded(): boolean {
     return this.#isLoaded;

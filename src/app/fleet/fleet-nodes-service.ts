@@ -76,6 +76,7 @@ export class FleetNodesService implements FleetNodes {
       cordoned: cordons.has(node.nid),
       unanswered: book.openCount(node.nid),
       problem: seen?.problem ?? '',
+      auditHead: seen?.auditHead,
     };
   }
 

@@ -8,15 +8,15 @@ import {
   tag,
 } from '../../domain/instruction/model.js';
 import type { InstructionPolicy } from '../../domain/instruction/policy.js';
-import type { RowState } from '../../domain/instruction/row.js';
 import type { ScriptSources } from '../../domain/instruction/script.js';
 import { isForeignType, isReplyType, OwnTags } from '../../domain/instruction/unanswered.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Epoch, ServerMessage } from '../../domain/link/model.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { Clock } from '../../ports/clock.js';
+import type { InstructionMemory, InstructionSnapshot } from '../../ports/driving/instruction-memory.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
-import type { Journal, JournalChange, JournalFacts } from '../../ports/instruction/journal.js';
+import type { Journal, JournalChange } from '../../ports/instruction/journal.js';
 import type { ServiceManager } from '../../ports/instruction/service-manager.js';
 import type { TaskRunner } from '../../ports/instruction/task-runner.js';
 import type { Logger } from '../../ports/logger.js';
@@ -65,32 +65,8 @@ export interface InstructionEngineParts {
   readonly scriptEnv: Readonly<Record<string, string>>;
 }
 
-export interface InstructionView {
-  readonly tag: string;
-  readonly type: string;
-  readonly state: RowState;
-  readonly attempt: number;
-  readonly outcome: string | undefined;
-  /** Wall clock, milliseconds. */
-  readonly receivedAt: number;
-  readonly finishedAt: number | undefined;
-  /** Of one that waits. */
-  readonly waitsFor: string | undefined;
-}
-
-export interface InstructionSnapshot {
-  readonly journal: JournalFacts | undefined;
-  readonly waiting: number;
-  readonly running: number;
-  readonly unconfirmed: number;
-  /** Since the start, by name. */
-  readonly counts: Readonly<Record<string, number>>;
-  /** Unfinished ones, then those whose reply is kept. */
-  readonly instructions: readonly InstructionView[];
-}
-
 /** From "a message arrived" to "its reply is confirmed": each instruction takes effect once. */
-export class InstructionEngine implements LinkUser, Subsystem, ProblemSource {
+export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, InstructionMemory {
   readonly name = 'instructions';
   readonly #parts: InstructionEngineParts;
   readonly #results: Results;

@@ -6,7 +6,15 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { DataPlane, ListenerStats } from '../../ports/dataplane/data-plane.js';
 import type { ListenerStatus } from '../../ports/dataplane/listener-status.js';
-import type { ListenerTraffic, NodeEvent, NodeStatus, Operations, StatusProblem } from '../../ports/driving/operations.js';
+import type {
+  FleetStatus,
+  LinkStatus,
+  ListenerTraffic,
+  NodeEvent,
+  NodeStatus,
+  Operations,
+  StatusProblem,
+} from '../../ports/driving/operations.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { Agent } from '../agent/agent.js';
@@ -29,6 +37,10 @@ export interface NodeOperationsParts {
   readonly startedAt: number;
   /** Where metrics are served; empty while they are not. */
   readonly metricsListen: () => string;
+  /** Of an agent. */
+  readonly link?: () => LinkStatus;
+  /** Of a control plane. */
+  readonly fleet?: () => FleetStatus;
 }
 
 /** What this node is doing and what is wrong with it. */
@@ -40,7 +52,7 @@ export class NodeOperations implements Operations {
   }
 
   status(): NodeStatus {
-    const { agent, view, dataPlane, version, dataDir, startedAt, metricsListen } = this.#parts;
+    const { agent, view, dataPlane, version, dataDir, startedAt, metricsListen, link, fleet } = this.#parts;
     const { nodeId, hostname } = agent.identity();
     const states = agent.states();
     return {
@@ -65,6 +77,8 @@ export class NodeOperations implements Operations {
       },
       metricsListen: metricsListen(),
       problems: this.#problems(),
+      ...(link === undefined ? {} : { link: link() }),
+      ...(fleet === undefined ? {} : { fleet: fleet() }),
     };
   }
 

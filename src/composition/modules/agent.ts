@@ -20,7 +20,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, server, metrics, problems, health) =>
+      ({ version, paths, startedAt }, agent, view, listeners, dataPlane, clock, server, metrics, problems, health, container) =>
         new NodeOperations({
           agent,
           view,
@@ -32,6 +32,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
           dataDir: paths.dataDir,
           startedAt,
           metricsListen: () => server.address,
+          ...(container.isBound(UseCases.linkStatus) ? { link: container.get(UseCases.linkStatus) } : {}),
         }),
       [
         Root.facts,
@@ -44,6 +45,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
         Subsystems.metrics,
         Ports.problems,
         Subsystems.health,
+        Root.container,
       ],
     )
     .inSingletonScope();

@@ -281,12 +281,10 @@ function bindServers(bind: Bind): void {
           calls: new NodeCallsService({
             status: ({ identity }, text) => events.status(identity.nid, text),
             nodelog: ({ identity }, entry) => events.nodelog(identity.nid, entry),
-            uploaded: async ({ identity }, reply) => {
-              const session = sessions.get(identity.nid);
-              if (session !== undefined) dispatcher.received(session, reply);
-            },
+            uploaded: (node, reply) => dispatcher.uploaded(node, reply),
           }),
           enrolment,
+          revocations: view,
           services: [
             {
               definition: logServiceDefinition,

@@ -73,6 +73,29 @@ export const linkModule = new ContainerModule(({ bind }) => {
       [Root.node, Root.container],
     )
     .inSingletonScope();
+  bind(NodePorts.linkFigures)
+    .toResolvedValue(
+      (container) => () => {
+        const { connected, streams } = container.get(NodeSubsystems.link).state();
+        const { waiting, running, unconfirmed, counts } = container.get(NodeSubsystems.engine).snapshot();
+        const ended = Object.entries(counts).flatMap(([name, count]) => {
+          const outcome = /^finished_(.+)$/.exec(name)?.[1];
+          return outcome === undefined ? [] : [[outcome, count] as const];
+        });
+        const viewFresh = container.get(Subsystems.logConsumer).fresh();
+        return {
+          up: connected !== undefined,
+          streams,
+          viewFresh,
+          waiting,
+          running,
+          unconfirmed,
+          ended: Object.fromEntries(ended),
+        };
+      },
+      [Root.container],
+    )
+    .inSingletonScope();
   bindLog(bind);
   bindInstructions(bind);
   bindLink(bind);

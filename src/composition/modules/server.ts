@@ -4,6 +4,7 @@ import { SystemClock } from '../../adapters/clock/system-clock.js';
 import { MemoryOutbox } from '../../adapters/outbox/memory-outbox.js';
 import { Agent } from '../../app/agent/agent.js';
 import { ExplainService } from '../../app/dataplane/explain-service.js';
+import { fleetStatus } from '../../app/fleet/fleet-status.js';
 import { noListeners, noTraffic } from '../../app/node/no-traffic.js';
 import { NodeOperations } from '../../app/node/node-operations.js';
 import { ControlPlaneSubsystem } from '../../app/resource/control-plane-subsystem.js';
@@ -48,7 +49,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, { store }, agent, view, clock, log, audit) =>
+      ({ version, paths, startedAt }, { store, serverId }, agent, view, clock, log, audit, registered, presence, book) =>
         new NodeOperations({
           agent,
           view,
@@ -60,8 +61,20 @@ export const serverModule = new ContainerModule(({ bind }) => {
           dataDir: paths.dataDir,
           startedAt,
           metricsListen: () => '',
+          fleet: () => fleetStatus({ server: serverId, registered, presence, book }),
         }),
-      [Root.facts, Root.controlPlane, Root.agent, Subsystems.logConsumer, Ports.clock, Ports.ownedLog, FleetPorts.audit],
+      [
+        Root.facts,
+        Root.controlPlane,
+        Root.agent,
+        Subsystems.logConsumer,
+        Ports.clock,
+        Ports.ownedLog,
+        FleetPorts.audit,
+        FleetPorts.enrolmentView,
+        FleetPorts.presence,
+        FleetPorts.book,
+      ],
     )
     .inSingletonScope();
   bind(Servers.admin)

@@ -14,3 +14,14 @@ export function judgeHead(kept: AuditHead, reported: AuditHead | undefined): Hea
   if (reported.sequence > kept.sequence) return { kept: reported, verdict: 'follows' };
   return { kept, verdict: reported.digest === kept.digest ? 'follows' : 'different' };
 }
+
+/** `12:<digest>`, as people hand it on. */
+export function formatHead({ sequence, digest }: AuditHead): string {
+  return `${sequence}:${digest}`;
+}
+
+/** Of what `formatHead` wrote; undefined when `text` is not that. */
+export function parseHead(text: string): AuditHead | undefined {
+  const match = /^([1-9]\d{0,18}):([0-9a-f]{64})$/.exec(text);
+  return match === null ? undefined : { sequence: BigInt(match[1] ?? ''), digest: match[2] ?? '' };
+}

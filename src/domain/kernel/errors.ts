@@ -23,7 +23,8 @@ export const errorCodes = {
   'admin.not_offered': {
     kind: 'unimplemented',
     retry: false,
-    remedy: 'ask the daemon of a control plane, `holdfast server`, of this version: nodes and instructions are there',
+    remedy:
+      'ask the daemon that has it, of this version: nodes and instructions are at `holdfast server`, a journal at `holdfast agent`',
   },
   'admin.not_served': {
     kind: 'internal',
@@ -34,7 +35,12 @@ export const errorCodes = {
   'admin.unreachable': {
     kind: 'unavailable',
     retry: true,
-    remedy: 'start `holdfast dev`, or name its data directory with --data-dir',
+    remedy: 'start the daemon (`holdfast dev`, `server` or `agent`), or name its data directory with --data-dir',
+  },
+  'admin.waited': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` for why, or wait longer with --timeout',
   },
   'agent.already_started': { kind: 'conflict', retry: false, remedy: 'start an agent once' },
   'agent.data_dir_locked': {
@@ -72,7 +78,11 @@ export const errorCodes = {
     remedy: 'register the node again with a new token, unless a clock is wrong: both are named',
   },
   'certificate.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the control plane' },
-  'certificate.incomplete': { kind: 'invalid', retry: false, remedy: 'give the server, the account and a token' },
+  'certificate.incomplete': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'give the server, the account, and a token in HOLDFAST_TOKEN or by --token-file',
+  },
   'certificate.no_machine_id': {
     kind: 'invalid',
     retry: false,
@@ -98,7 +108,7 @@ export const errorCodes = {
   'certificate.root_invalid': {
     kind: 'invalid',
     retry: false,
-    remedy: "put the root certificate of the control plane's registration port there, as PEM, and its SHA-256 beside it",
+    remedy: 'copy `registration-ca.crt` from the data directory of the control plane, and name it with --ca',
   },
   'certificate.token_invalid': { kind: 'invalid', retry: false, remedy: 'look at `holdfast token create --help`' },
   'certificate.token_refused': {

@@ -1,3 +1,4 @@
+import type { AuditHead } from '../../domain/audit/model.js';
 import type { InstructionState } from '../../domain/dispatch/model.js';
 import type { Reply, Tag } from '../../domain/instruction/model.js';
 import type { Nid } from '../../domain/link/model.js';
@@ -83,6 +84,8 @@ export interface FleetNode extends RegisteredNode {
   readonly unanswered: number;
   /** Empty, or what is wrong with the node as a whole. */
   readonly problem: string;
+  /** Of its audit log, the highest that it has said; undefined when it never did. */
+  readonly auditHead: AuditHead | undefined;
 }
 
 /** The nodes of the fleet, for those who operate it. */

@@ -18,6 +18,42 @@ export interface StatusProblem {
   readonly remedy: string;
 }
 
+/** A node's link to its control plane. Times are of the wall clock, milliseconds. */
+export interface LinkStatus {
+  /** Undefined while there is no link. */
+  readonly connected:
+    | {
+        readonly since: number;
+        /** Host and port. */
+        readonly address: string;
+        /** Undefined for an older server, which says nothing of itself. */
+        readonly server: { readonly id: string; readonly fleet: string; readonly epoch: bigint } | undefined;
+        /** Its clock - ours, milliseconds. */
+        readonly skewMs: number | undefined;
+        /** How long ago the newest heartbeat was answered. */
+        readonly beatMs: number | undefined;
+      }
+    | undefined;
+  readonly lostSince: number | undefined;
+  readonly nextAttemptAt: number | undefined;
+  /** Of the newest attempt or stream that ended badly, with what made it so. */
+  readonly lastError: { readonly message: string; readonly at: number } | undefined;
+}
+
+/** The fleet, as one replica of its control plane knows it. */
+export interface FleetStatus {
+  /** Id of this replica. */
+  readonly server: string;
+  /** All that have registered. */
+  readonly nodes: number;
+  readonly online: number;
+  readonly offline: number;
+  /** Their server has gone, and no other has them yet. */
+  readonly unknown: number;
+  /** Unfinished instructions. */
+  readonly unanswered: number;
+}
+
 export interface NodeStatus {
   readonly version: string;
   readonly mode: string;
@@ -39,6 +75,10 @@ export interface NodeStatus {
   readonly metricsListen: string;
   /** Not empty: degraded. */
   readonly problems: readonly StatusProblem[];
+  /** Of an agent. */
+  readonly link?: LinkStatus | undefined;
+  /** Of a control plane. */
+  readonly fleet?: FleetStatus | undefined;
 }
 
 export interface NodeEvent {

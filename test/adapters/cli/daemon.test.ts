@@ -5,7 +5,9 @@ import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { adminSocket } from '../../../src/adapters/cli/target.js';
 import { tempFolder } from '../../support/temp-folder.js';
+import { canMakeCertificates, throwawayCertificate } from '../../support/throwaway-certificate.js';
 
 const holdfast = join(import.meta.dirname, '../../../bin/holdfast');
 const service = (name: string) =>
@@ -248,4 +250,21 @@ test('the daemon of the current folder is asked when none is named', async () =>
   await mkdir(join(cwd, '.holdfast'));
   const ran = await finish(start(['status'], { cwd }));
   expect([ran.code, ran.err]).toEqual([3, expect.stringContaining(join(cwd, '.holdfast/admin/admin.sock'))]);
+});
+
+test('the daemon of the machine is asked when the current folder has none', () => {
+  expect(adminSocket(undefined, {})).toBe('/var/lib/holdfast/admin/admin.sock');
+});
+
+describe('holdfast register', () => {
+  test.skipIf(!canMakeCertificates())('without a server it tries again, then says so and changes nothing', async () => {
+    const folder = await tempFolder();
+    throwawayCertificate(folder, ['IP:127.0.0.1']);
+    const root = join(folder, 'cert.pem');
+    await writeFile(join(folder, 'token'), `${'0'.repeat(12)}.${'a'.repeat(43)}\n`);
+    const to = ['--server', '127.0.0.1:1', '--account', 'default', '--ca', root, '--token-file', join(folder, 'token')];
+    const ran = await run('register', ...to, '--data-dir', join(folder, 'data'));
+    expect(ran).toEqual({ code: 1, out: '', err: expect.stringMatching(/^error: link\.unreachable: [^\n]*127\.0\.0\.1:1/) });
+    expect(await readdir(join(folder, 'data'))).toEqual(['lock']);
+  });
 });

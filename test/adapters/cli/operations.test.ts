@@ -85,6 +85,41 @@ describe('status', () => {
     expect(parse((await cli(['status', '-o', 'yaml'])).out)).toEqual(JSON.parse(json.out));
   });
 
+  test('of an agent: its link', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 31, 12, 3) });
+    const { cli, operations } = await cliRig();
+    const noon = Date.UTC(2026, 0, 31, 12);
+    const row = async (name: string) => (await cli(['status'])).out.split('\n').find((line) => line.startsWith(name));
+    const none = { lostSince: undefined, nextAttemptAt: undefined, lastError: undefined };
+    const server = { id: 's1', fleet: 'f1', epoch: 7n };
+    const connected = { since: noon, address: 'cp:9192', server, skewMs: -3, beatMs: 2_000 };
+    operations.current = { ...operations.current, link: { ...none, connected } };
+    expect(await row('link')).toBe(
+      'link        up for 3m with cp:9192, server s1, epoch 7, its clock -3 ms from ours, answered 2s ago',
+    );
+    const older = { ...connected, server: undefined, skewMs: undefined, beatMs: undefined };
+    operations.current = { ...operations.current, link: { ...none, connected: older } };
+    expect(await row('link')).toBe('link        up for 3m with cp:9192');
+    const lastError = { message: 'cp:9192 does not answer: ECONNREFUSED', at: noon + 120_000 };
+    const lost = { connected: undefined, lostSince: noon, nextAttemptAt: noon + 190_000, lastError };
+    operations.current = { ...operations.current, link: lost };
+    expect(await row('link')).toBe('link        down for 3m, next try in 10s');
+    expect(await row('last error')).toBe('last error  60s ago: cp:9192 does not answer: ECONNREFUSED');
+    const { link } = JSON.parse((await cli(['status', '-o', 'json'])).out);
+    expect(link).toMatchObject({ connectedSinceMs: 0, lostSinceMs: noon, lastError: lastError.message });
+    vi.useRealTimers();
+  });
+
+  test('of a control plane: its fleet', async () => {
+    const { cli, operations } = await cliRig();
+    const fleet = { server: 's1', nodes: 3, online: 1, offline: 1, unknown: 1, unanswered: 4 };
+    operations.current = { ...operations.current, fleet };
+    const lines = (await cli(['status'])).out.split('\n');
+    expect(lines).toContain('replica     s1');
+    expect(lines).toContain('fleet       3 nodes: 1 online, 1 offline, 1 unknown; 4 unanswered instructions');
+    expect(JSON.parse((await cli(['status', '-o', 'json'])).out)).toMatchObject({ fleet });
+  });
+
   test('of one that is not ready yet', async () => {
     const { cli, operations } = await cliRig();
     operations.current = { ...operations.current, ready: false };

@@ -8,7 +8,15 @@ import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { controlLinkContract } from '../../contract/control-link.contract.js';
 import { nodewardCallsContract } from '../../contract/nodeward-calls.contract.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
-import { judgePeer, nodePair, RecordingCalls, RecordingEnrolment, RecordingStreams, serverPair } from '../../support/link-rig.js';
+import {
+  FakeRevocations,
+  judgePeer,
+  nodePair,
+  RecordingCalls,
+  RecordingEnrolment,
+  RecordingStreams,
+  serverPair,
+} from '../../support/link-rig.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
 
 const pki = new ThrowawayPki();
@@ -24,8 +32,19 @@ async function rig() {
     new RecordingEnrolment(),
     new FakeLogger(),
   ];
+  const revocations = new FakeRevocations();
   const listen = { host: '127.0.0.1', port: 0 };
-  const node = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, clock, logger });
+  const node = new GrpcNodeServer({
+    listen,
+    pair: () => server,
+    judgePeer,
+    streams,
+    calls,
+    enrolment,
+    revocations,
+    clock,
+    logger,
+  });
   await node.start();
   const connections = new LinkConnections({ readPair: async () => pair, clock });
   return { streams, calls, node, connections, address: { host: 'localhost', port: node.port } };

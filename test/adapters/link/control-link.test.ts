@@ -15,6 +15,7 @@ import type { LinkStream } from '../../../src/ports/link/control-link.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { eventually } from '../../support/eventually.js';
 import {
+  FakeRevocations,
   facts,
   judgePeer,
   nodePair,
@@ -50,8 +51,20 @@ async function serving(more: Partial<GrpcNodeServerParts> = {}) {
     new RecordingEnrolment(),
     new FakeLogger(),
   ];
+  const revocations = new FakeRevocations();
   const listen = { host: '127.0.0.1', port: 0 };
-  const node = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, clock, logger, ...more });
+  const node = new GrpcNodeServer({
+    listen,
+    pair: () => server,
+    judgePeer,
+    streams,
+    calls,
+    enrolment,
+    revocations,
+    clock,
+    logger,
+    ...more,
+  });
   await node.start();
   closers.push(() => node.stop());
   return { streams, calls, enrolment, logger, node, address: { host: 'localhost', port: node.port } };

@@ -11,6 +11,7 @@ import { HEARTBEAT_TYPE, type ServerMessage } from '../../../src/domain/link/mod
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { eventually } from '../../support/eventually.js';
 import {
+  FakeRevocations,
   facts,
   judgePeer,
   nodePair,
@@ -95,8 +96,20 @@ async function serving(limits: Partial<AcceptLimits> = {}) {
     new RecordingEnrolment(),
     new FakeLogger(),
   ];
+  const revocations = new FakeRevocations();
   const listen = { host: '127.0.0.1', port: 0 };
-  const node = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, limits, clock, logger });
+  const node = new GrpcNodeServer({
+    listen,
+    pair: () => server,
+    judgePeer,
+    streams,
+    calls,
+    enrolment,
+    revocations,
+    limits,
+    clock,
+    logger,
+  });
   await node.start();
   closers.push(() => node.stop());
   streams.answer = ({ type, tag }, stream) => {
@@ -307,6 +320,19 @@ describe('I2: accepting', () => {
     expect(counts().accepted).toBeLessThanOrEqual(10 + seconds * 10 + 1);
     for (const socket of sockets) socket.destroy();
     await eventually(() => node.counts().connections).toMatchObject({ waiting: 0, unfinished: 0 });
+  });
+
+  test('whoever has waited too long is closed without a turn, so that a crowd that gives up and comes again is let in', async () => {
+    const { node, serves } = await serving({ perSecond: 10, waitMs: 1_000, firstCallMs: 20_000 });
+    const crowd = Array.from({ length: 60 }, () => tcp(node.port));
+    await eventually(() => node.counts().connections?.accepted).toBeGreaterThanOrEqual(10);
+    for (const socket of crowd) socket.destroy();
+    await eventually(() => node.counts().connections?.waiting).toBe(0);
+    const { accepted = 0, waitedTooLong = 0 } = node.counts().connections ?? {};
+    expect(accepted + waitedTooLong).toBe(60);
+    // A burst of ten, and ten a second for as long as anybody waited.
+    expect(waitedTooLong).toBeGreaterThan(20);
+    await serves();
   });
 
   test('no more than so many are unfinished at once', async () => {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:tls';
+import type { ServerWritableStream } from '@grpc/grpc-js';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import {
@@ -8,11 +9,20 @@ import {
   HealthCheckResponse_ServingStatus as Serving,
 } from '../../../src/adapters/generated/grpc/health/v1/health.js';
 import { GrpcNodeServer, type GrpcNodeServerParts } from '../../../src/adapters/link/grpc-node-server.js';
+import { logServiceDefinition } from '../../../src/adapters/log/grpc-log-service.js';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { eventually } from '../../support/eventually.js';
-import { judgePeer, nodePair, RecordingCalls, RecordingEnrolment, RecordingStreams, serverPair } from '../../support/link-rig.js';
-import { L2, RawClient } from '../../support/raw-grpc.js';
+import {
+  FakeRevocations,
+  judgePeer,
+  nodePair,
+  RecordingCalls,
+  RecordingEnrolment,
+  RecordingStreams,
+  serverPair,
+} from '../../support/link-rig.js';
+import { frame, L2, RawClient } from '../../support/raw-grpc.js';
 import { encode, RawMessage } from '../../support/raw-protobuf.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
 
@@ -34,11 +44,23 @@ async function serving(more: Partial<GrpcNodeServerParts> = {}) {
     new RecordingEnrolment(),
     new FakeLogger(),
   ];
+  const revocations = new FakeRevocations();
   const listen = { host: '127.0.0.1', port: 0 };
-  const node = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, clock, logger, ...more });
+  const node = new GrpcNodeServer({
+    listen,
+    pair: () => server,
+    judgePeer,
+    streams,
+    calls,
+    enrolment,
+    revocations,
+    clock,
+    logger,
+    ...more,
+  });
   await node.start();
   closers.push(() => node.stop());
-  return { streams, calls, enrolment, logger, node };
+  return { streams, calls, enrolment, revocations, logger, node };
 }
 
 function client(port: number): RawClient {
@@ -162,6 +184,81 @@ test('a stranger is shown out; a node whose certificate was retired keeps its st
   await clock.sleep(1_200, { signal: AbortSignal.timeout(5_000) });
   void streams.newest.stream.send(message('still here'));
   expect(tagOf(await call.next())).toBe('still here');
+});
+
+/** The log, of which every watch says so much at once and then nothing more. */
+function talking(bytes: number): Pick<GrpcNodeServerParts, 'services'> & { readonly left: () => number } {
+  let open = 0;
+  const watch = (call: ServerWritableStream<unknown, Buffer>) => {
+    open++;
+    call.once('cancelled', () => open--);
+    for (let said = 0; said < bytes; said += 1_024) call.write(Buffer.alloc(1_024));
+  };
+  return { services: [{ definition: logServiceDefinition, implement: () => ({ watch }) }], left: () => open };
+}
+
+const WATCH = '/holdfast.log.v1.LogService/Watch';
+
+describe('F4: whatever a node has open ends when its certificate is no longer good', () => {
+  test.each([
+    ['node', 'n1'],
+    ['registration', 'reg1'],
+    ['serial', undefined],
+  ] as const)('revoked by %s: the main stream and those of other services, within a second', async (of, id) => {
+    const others = talking(1);
+    const { node, streams, revocations } = await serving(others);
+    const raw = client(node.port);
+    const main = raw.call(`${L2}/NodeAgentStream`).read();
+    const watch = raw.call(WATCH).read();
+    watch.stream.end(frame(encode()));
+    await Promise.all([main.headers, watch.headers]);
+    const { serial } = streams.newest.stream.node;
+    revocations.revoke(of, 'another');
+    const begun = performance.now();
+    revocations.revoke(of, id ?? serial);
+    const revoked = { code: 16, message: 'revoked: it was stolen' };
+    expect(await Promise.all([main.status, watch.status])).toMatchObject([revoked, revoked]);
+    await eventually(() => [streams.newest.closed, others.left()]).toEqual([1, 0]);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  test('one that does not read loses its connection', async () => {
+    const others = talking(4 * 1024 * 1024);
+    const { node, revocations } = await serving(others);
+    const watch = client(node.port).call(WATCH);
+    watch.stream.end(frame(encode()));
+    await eventually(() => others.left()).toBe(1);
+    const begun = performance.now();
+    revocations.revoke('node', 'n1');
+    await eventually(() => [others.left(), node.counts().connections?.open]).toEqual([0, 0]);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  test('others go on', async () => {
+    const others = talking(1);
+    const { node, revocations } = await serving(others);
+    const watch = client(node.port).call(WATCH).read();
+    watch.stream.end(frame(encode()));
+    await watch.next();
+    for (const of of ['node', 'registration', 'serial'] as const) revocations.revoke(of, 'another');
+    await clock.sleep(600, { signal: AbortSignal.timeout(5_000) });
+    expect([others.left(), watch.stream.closed]).toEqual([1, false]);
+  });
+
+  test('expired: a stream of another service as well', async () => {
+    const others = talking(1);
+    const { node } = await serving({
+      ...others,
+      judgePeer: (socket) => {
+        const peer = judgePeer(socket);
+        return typeof peer === 'string' ? peer : { ...peer, notAfter: Date.now() + 150 };
+      },
+    });
+    const watch = client(node.port).call(WATCH).read();
+    watch.stream.end(frame(encode()));
+    expect(await watch.status).toMatchObject({ code: 16, message: expect.stringMatching(/^EXPIRED: .* GMT$/) });
+    await eventually(() => others.left()).toBe(0);
+  });
 });
 
 describe('the server', () => {

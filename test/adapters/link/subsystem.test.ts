@@ -12,6 +12,7 @@ import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeNodeRoles } from '../../fakes/fake-node-roles.js';
 import { eventually } from '../../support/eventually.js';
 import {
+  FakeRevocations,
   judgePeer,
   nodePair,
   RecordingCalls,
@@ -39,8 +40,19 @@ async function controlPlane(port = 0) {
     if (type === HEARTBEAT_TYPE) void stream.send(heartbeatAnswer({ isHealthy: true, message: '' }, tag));
   };
   const [calls, enrolment] = [new RecordingCalls(), new RecordingEnrolment()];
+  const revocations = new FakeRevocations();
   const listen = { host: '127.0.0.1', port };
-  const node = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, clock, logger });
+  const node = new GrpcNodeServer({
+    listen,
+    pair: () => server,
+    judgePeer,
+    streams,
+    calls,
+    enrolment,
+    revocations,
+    clock,
+    logger,
+  });
   await node.start();
   closers.push(() => node.stop());
   return { streams, node };

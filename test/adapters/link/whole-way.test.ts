@@ -10,7 +10,7 @@ import { FakeNodeRoles } from '../../fakes/fake-node-roles.js';
 import { FakeRegistrations } from '../../fakes/fake-registrations.js';
 import { fleetOn, n1, options, tagOf } from '../../support/fleet-rig.js';
 import { InstructionWorld } from '../../support/instruction-rig.js';
-import { judgePeer, nodePair, RecordingCalls, RecordingEnrolment, serverPair } from '../../support/link-rig.js';
+import { FakeRevocations, judgePeer, nodePair, RecordingCalls, RecordingEnrolment, serverPair } from '../../support/link-rig.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
 
 const pki = new ThrowawayPki();
@@ -26,6 +26,7 @@ async function rig() {
   const server = new GrpcNodeServer({
     ...{ listen: { host: '127.0.0.1', port: 0 }, pair: () => pair, judgePeer, clock, logger: new FakeLogger() },
     ...{ streams: fleet.sessions, calls: new RecordingCalls(), enrolment: new RecordingEnrolment() },
+    revocations: new FakeRevocations(),
   });
   await server.start();
   onTestFinished(() => server.stop());

@@ -11,6 +11,7 @@ import { epoch, HEARTBEAT_TYPE } from '../../../src/domain/link/model.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { eventually } from '../../support/eventually.js';
 import {
+  FakeRevocations,
   facts,
   judgePeer,
   nodePair,
@@ -51,8 +52,9 @@ async function controlPlane() {
     new RecordingEnrolment(),
     new FakeLogger(),
   ];
+  const revocations = new FakeRevocations();
   const listen = { host: '127.0.0.1', port: 0 };
-  const l2 = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, clock, logger });
+  const l2 = new GrpcNodeServer({ listen, pair: () => server, judgePeer, streams, calls, enrolment, revocations, clock, logger });
   const l1 = new GrpcEnrolmentServer({ listen, pair: () => ({ ...server, clientRoots: [] }), enrolment, logger });
   await Promise.all([l1.start(), l2.start()]);
   closers.push(

@@ -44,7 +44,7 @@ describe('a watched map', () => {
     await put('n/b', null);
     await put('other', '9');
     await clock.advance(0);
-    expect([map.get('n/a'), map.get('n/b'), map.size]).toEqual([3, undefined, 1]);
+    expect([map.get('n/a'), map.get('n/b'), map.size, ...map.values()]).toEqual([3, undefined, 1, 3]);
     expect(changes).toEqual(['n/a=1', 'n/b=2', 'n/a=3', 'n/b=undefined']);
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeHead } from '../../../src/domain/audit/head.js';
+import { formatHead, judgeHead, parseHead } from '../../../src/domain/audit/head.js';
 import type { AuditHead } from '../../../src/domain/audit/model.js';
 
 const head = (sequence: bigint, digest: string): AuditHead => ({ sequence, digest });
@@ -13,3 +13,15 @@ test.each<[string, AuditHead, AuditHead | undefined, AuditHead, string]>([
 ])('H2: %s', (_, kept, reported, then, verdict) => {
   expect(judgeHead(kept, reported)).toEqual({ kept: then, verdict });
 });
+
+test('H2: a head that is handed on as text is the same head', () => {
+  const known = head(12n, 'ab'.repeat(32));
+  expect(parseHead(formatHead(known))).toEqual(known);
+});
+
+test.each(['', '12', '12:', `0:${'a'.repeat(64)}`, `-1:${'a'.repeat(64)}`, `12:${'A'.repeat(64)}`, `12:${'a'.repeat(63)}`])(
+  'no head: %j',
+  (text) => {
+    expect(parseHead(text)).toBeUndefined();
+  },
+);

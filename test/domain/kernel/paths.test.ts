@@ -35,6 +35,14 @@ describe('makePaths', () => {
       lock: '/var/lib/holdfast/lock',
       config: '/var/lib/holdfast/holdfast.yaml',
       listenPorts: '/var/lib/holdfast/listen-ports.json',
+      controlDb: '/var/lib/holdfast/control.db',
+      sealingKey: '/var/lib/holdfast/sealing.key',
+      registrationRoot: '/var/lib/holdfast/registration-ca.crt',
+      certs: '/var/lib/holdfast/certs',
+      enrolment: '/var/lib/holdfast/enrolment.json',
+      journalDb: '/var/lib/holdfast/journal.db',
+      viewDb: '/var/lib/holdfast/view.db',
+      run: '/var/lib/holdfast/run',
     });
   });
 

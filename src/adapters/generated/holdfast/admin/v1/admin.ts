@@ -161,6 +161,50 @@ export interface StatusResponse {
   metricsListen: string;
   /** Not empty: degraded. */
   problems: StatusProblem[];
+  /** Of an agent. */
+  link:
+    | LinkStatus
+    | undefined;
+  /** Of a control plane. */
+  fleet: FleetStatus | undefined;
+}
+
+export interface LinkStatus {
+  /** Wall clock, milliseconds; 0 while there is no link. */
+  connectedSinceMs: bigint;
+  /** Host and port of the server that it is linked to. */
+  address: string;
+  /** What the server says of itself; empty for an older one, and while there is no link. */
+  server: string;
+  fleet: string;
+  epoch: bigint;
+  /** Clock of the server - ours; absent where it is not known. */
+  skewMs?:
+    | bigint
+    | undefined;
+  /** How long ago the newest heartbeat was answered; absent before the first. */
+  beatMs?:
+    | bigint
+    | undefined;
+  /** 0 while there is a link. */
+  lostSinceMs: bigint;
+  nextAttemptMs: bigint;
+  /** Why the newest attempt or stream ended badly, with what made it so; empty when none did. */
+  lastError: string;
+  lastErrorMs: bigint;
+}
+
+export interface FleetStatus {
+  /** Id of this replica. */
+  server: string;
+  /** All that have registered. */
+  nodes: number;
+  online: number;
+  offline: number;
+  /** Their server has gone, and no other has them yet. */
+  unknown: number;
+  /** Unfinished instructions. */
+  unanswered: number;
 }
 
 export interface SubsystemStatus {
@@ -1448,6 +1492,8 @@ function createBaseStatusResponse(): StatusResponse {
     dataPlane: undefined,
     metricsListen: "",
     problems: [],
+    link: undefined,
+    fleet: undefined,
   };
 }
 
@@ -1491,6 +1537,12 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     }
     for (const v of message.problems) {
       StatusProblem.encode(v!, writer.uint32(98).fork()).join();
+    }
+    if (message.link !== undefined) {
+      LinkStatus.encode(message.link, writer.uint32(106).fork()).join();
+    }
+    if (message.fleet !== undefined) {
+      FleetStatus.encode(message.fleet, writer.uint32(114).fork()).join();
     }
     return writer;
   },
@@ -1604,6 +1656,22 @@ export const StatusResponse: MessageFns<StatusResponse> = {
             message.problems.push(StatusProblem.decode(reader, reader.uint32()));
             continue;
           }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.link = LinkStatus.decode(reader, reader.uint32());
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.fleet = FleetStatus.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1637,6 +1705,343 @@ export const StatusResponse: MessageFns<StatusResponse> = {
       : undefined;
     message.metricsListen = object.metricsListen ?? "";
     message.problems = object.problems?.map((e) => StatusProblem.fromPartial(e)) || [];
+    message.link = (object.link !== undefined && object.link !== null)
+      ? LinkStatus.fromPartial(object.link)
+      : undefined;
+    message.fleet = (object.fleet !== undefined && object.fleet !== null)
+      ? FleetStatus.fromPartial(object.fleet)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseLinkStatus(): LinkStatus {
+  return {
+    connectedSinceMs: 0n,
+    address: "",
+    server: "",
+    fleet: "",
+    epoch: 0n,
+    skewMs: undefined,
+    beatMs: undefined,
+    lostSinceMs: 0n,
+    nextAttemptMs: 0n,
+    lastError: "",
+    lastErrorMs: 0n,
+  };
+}
+
+export const LinkStatus: MessageFns<LinkStatus> = {
+  encode(message: LinkStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.connectedSinceMs !== 0n) {
+      if (BigInt.asIntN(64, message.connectedSinceMs) !== message.connectedSinceMs) {
+        throw new globalThis.Error("value provided for field message.connectedSinceMs of type int64 too large");
+      }
+      writer.uint32(8).int64(message.connectedSinceMs);
+    }
+    if (message.address !== "") {
+      writer.uint32(18).string(message.address);
+    }
+    if (message.server !== "") {
+      writer.uint32(26).string(message.server);
+    }
+    if (message.fleet !== "") {
+      writer.uint32(34).string(message.fleet);
+    }
+    if (message.epoch !== 0n) {
+      if (BigInt.asUintN(64, message.epoch) !== message.epoch) {
+        throw new globalThis.Error("value provided for field message.epoch of type uint64 too large");
+      }
+      writer.uint32(40).uint64(message.epoch);
+    }
+    if (message.skewMs !== undefined) {
+      if (BigInt.asIntN(64, message.skewMs) !== message.skewMs) {
+        throw new globalThis.Error("value provided for field message.skewMs of type int64 too large");
+      }
+      writer.uint32(48).int64(message.skewMs);
+    }
+    if (message.beatMs !== undefined) {
+      if (BigInt.asIntN(64, message.beatMs) !== message.beatMs) {
+        throw new globalThis.Error("value provided for field message.beatMs of type int64 too large");
+      }
+      writer.uint32(56).int64(message.beatMs);
+    }
+    if (message.lostSinceMs !== 0n) {
+      if (BigInt.asIntN(64, message.lostSinceMs) !== message.lostSinceMs) {
+        throw new globalThis.Error("value provided for field message.lostSinceMs of type int64 too large");
+      }
+      writer.uint32(64).int64(message.lostSinceMs);
+    }
+    if (message.nextAttemptMs !== 0n) {
+      if (BigInt.asIntN(64, message.nextAttemptMs) !== message.nextAttemptMs) {
+        throw new globalThis.Error("value provided for field message.nextAttemptMs of type int64 too large");
+      }
+      writer.uint32(72).int64(message.nextAttemptMs);
+    }
+    if (message.lastError !== "") {
+      writer.uint32(82).string(message.lastError);
+    }
+    if (message.lastErrorMs !== 0n) {
+      if (BigInt.asIntN(64, message.lastErrorMs) !== message.lastErrorMs) {
+        throw new globalThis.Error("value provided for field message.lastErrorMs of type int64 too large");
+      }
+      writer.uint32(88).int64(message.lastErrorMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LinkStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLinkStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.connectedSinceMs = reader.int64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.server = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fleet = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.epoch = reader.uint64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.skewMs = reader.int64() as bigint;
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.beatMs = reader.int64() as bigint;
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.lostSinceMs = reader.int64() as bigint;
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.nextAttemptMs = reader.int64() as bigint;
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.lastError = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.lastErrorMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<LinkStatus>): LinkStatus {
+    return LinkStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<LinkStatus>): LinkStatus {
+    const message = createBaseLinkStatus();
+    message.connectedSinceMs = (object.connectedSinceMs !== undefined && object.connectedSinceMs !== null)
+      ? BigInt(object.connectedSinceMs)
+      : 0n;
+    message.address = object.address ?? "";
+    message.server = object.server ?? "";
+    message.fleet = object.fleet ?? "";
+    message.epoch = (object.epoch !== undefined && object.epoch !== null) ? BigInt(object.epoch) : 0n;
+    message.skewMs = (object.skewMs !== undefined && object.skewMs !== null) ? BigInt(object.skewMs) : undefined;
+    message.beatMs = (object.beatMs !== undefined && object.beatMs !== null) ? BigInt(object.beatMs) : undefined;
+    message.lostSinceMs = (object.lostSinceMs !== undefined && object.lostSinceMs !== null)
+      ? BigInt(object.lostSinceMs)
+      : 0n;
+    message.nextAttemptMs = (object.nextAttemptMs !== undefined && object.nextAttemptMs !== null)
+      ? BigInt(object.nextAttemptMs)
+      : 0n;
+    message.lastError = object.lastError ?? "";
+    message.lastErrorMs = (object.lastErrorMs !== undefined && object.lastErrorMs !== null)
+      ? BigInt(object.lastErrorMs)
+      : 0n;
+    return message;
+  },
+};
+
+function createBaseFleetStatus(): FleetStatus {
+  return { server: "", nodes: 0, online: 0, offline: 0, unknown: 0, unanswered: 0 };
+}
+
+export const FleetStatus: MessageFns<FleetStatus> = {
+  encode(message: FleetStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.server !== "") {
+      writer.uint32(10).string(message.server);
+    }
+    if (message.nodes !== 0) {
+      writer.uint32(16).uint32(message.nodes);
+    }
+    if (message.online !== 0) {
+      writer.uint32(24).uint32(message.online);
+    }
+    if (message.offline !== 0) {
+      writer.uint32(32).uint32(message.offline);
+    }
+    if (message.unknown !== 0) {
+      writer.uint32(40).uint32(message.unknown);
+    }
+    if (message.unanswered !== 0) {
+      writer.uint32(48).uint32(message.unanswered);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FleetStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFleetStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.server = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.nodes = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.online = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.offline = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.unknown = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.unanswered = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FleetStatus>): FleetStatus {
+    return FleetStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FleetStatus>): FleetStatus {
+    const message = createBaseFleetStatus();
+    message.server = object.server ?? "";
+    message.nodes = object.nodes ?? 0;
+    message.online = object.online ?? 0;
+    message.offline = object.offline ?? 0;
+    message.unknown = object.unknown ?? 0;
+    message.unanswered = object.unanswered ?? 0;
     return message;
   },
 };

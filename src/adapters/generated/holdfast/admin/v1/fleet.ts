@@ -142,6 +142,8 @@ export interface Node {
   unanswered: number;
   /** What is wrong with the node as a whole; empty when nothing is. */
   problem: string;
+  /** Highest head of its audit log that it has said, `<sequence>:<digest>`; empty when it never did. */
+  auditHead: string;
 }
 
 export interface CordonNodeRequest {
@@ -1205,6 +1207,7 @@ function createBaseNode(): Node {
     cordoned: false,
     unanswered: 0,
     problem: "",
+    auditHead: "",
   };
 }
 
@@ -1254,6 +1257,9 @@ export const Node: MessageFns<Node> = {
     }
     if (message.problem !== "") {
       writer.uint32(106).string(message.problem);
+    }
+    if (message.auditHead !== "") {
+      writer.uint32(114).string(message.auditHead);
     }
     return writer;
   },
@@ -1375,6 +1381,14 @@ export const Node: MessageFns<Node> = {
             message.problem = reader.string();
             continue;
           }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.auditHead = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1409,6 +1423,7 @@ export const Node: MessageFns<Node> = {
     message.cordoned = object.cordoned ?? false;
     message.unanswered = object.unanswered ?? 0;
     message.problem = object.problem ?? "";
+    message.auditHead = object.auditHead ?? "";
     return message;
   },
 };

@@ -1,0 +1,22 @@
+import type { InstructionSnapshot } from '../../src/ports/driving/instruction-memory.js';
+import { FakeAuditLog } from '../fakes/fake-audit-log.js';
+import { FakeLogger } from '../fakes/fake-logger.js';
+import { FakeResync } from '../fakes/fake-resync.js';
+import { adminRig } from './admin-rig.js';
+import { type RunOptions, run } from './cli-rig.js';
+
+const nothing: InstructionSnapshot = {
+  ...{ journal: undefined, waiting: 0, running: 0, unconfirmed: 0, counts: {}, instructions: [] },
+};
+
+/** A node of a fleet, its admin API on a real socket, and a CLI that asks it. */
+export async function nodeCliRig() {
+  const audit = new FakeAuditLog();
+  await audit.open({ signal: new AbortController().signal });
+  const resync = new FakeResync();
+  const memory = { current: nothing, snapshot: () => memory.current };
+  const admin = await adminRig({ node: { resync, memory, audit, logger: new FakeLogger() } });
+  await admin.server.start();
+  const cli = (args: readonly string[], options?: RunOptions) => run([...args, '--data-dir', admin.dataDir], options);
+  return { ...admin, audit, resync, memory, cli };
+}
