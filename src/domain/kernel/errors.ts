@@ -277,6 +277,12 @@ export const errorCodes = {
     retry: true,
     remedy: 'propose it again with the same request id, which tells what became of it',
   },
+  'log.rolled_back': {
+    kind: 'conflict',
+    retry: false,
+    remedy:
+      'restore etcd from its newest copy; or, to go on with the older state, stop the servers and move `etcd-log.witness` away on each',
+  },
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },
   'log.too_many': { kind: 'exhausted', retry: true, remedy: 'propose less often, or remove what is no longer needed' },
