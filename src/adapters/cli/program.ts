@@ -351,7 +351,7 @@ function addRestore(program: Command, { context, local, done }: Wiring): void {
   program
     .command('restore [copy]')
     .description('put the newest intact copy of the log in place of a damaged one; the daemon must be stopped')
-    .addOption(dataDirOption('the data directory (default: ./.holdfast)'))
+    .addOption(dataDirOption('the data directory (default: ./.holdfast if there is one, else /var/lib/holdfast)'))
     .option('--list', 'list the copies', false)
     .addOption(outputOption())
     .action(async (copy, options) => done(await local.restore(context, { ...options, copy })));
