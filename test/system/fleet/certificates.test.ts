@@ -20,7 +20,7 @@ const options = { signal: new AbortController().signal };
 const DAY_MS = 24 * 3_600_000;
 const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
 /** From when, until when, and what the server's clock says. */
-const TIMES = String.raw`; it is valid from ${TIME} to ${TIME}, and the server's clock says ${TIME}`;
+const TIMES = `; it is valid from ${TIME} to ${TIME}, and the server's clock says ${TIME}`;
 
 let fleet: Fleet;
 

@@ -92,13 +92,19 @@ test('an agent that knows nothing and whose control plane is away runs, says wha
   const config = join(daemon.dataDir, 'holdfast.yaml');
   await writeFile(config, 'readyTimeout: 2s\n');
   await daemon.start(/runs and is not ready yet \(agent\): .*log-consumer.*holdfast status/);
-  const problems = await until(() => daemon.problems(), (all) => all.length >= 2);
+  const problems = await until(
+    () => daemon.problems(),
+    (all) => all.length >= 2,
+  );
   expect(problems).toContainEqual(expect.stringMatching(/^link: no link .*connection refused/));
   expect(problems).toContainEqual(expect.stringMatching(/^log: changes do not arrive: .*ECONNREFUSED/));
   await rm(config);
   await fleet.server.start();
   await flows();
-  await until(() => daemon.problems(), (all) => all.length === 0);
+  await until(
+    () => daemon.problems(),
+    (all) => all.length === 0,
+  );
 });
 
 test('K: a full disk under an agent: traffic goes on, effects are refused, reads are answered, and with room again all is well', async () => {

@@ -30,7 +30,8 @@ interface Said {
 async function simulate(fleet: Fleet): Promise<{ readonly said: Said[]; [Symbol.asyncDispose](): Promise<void> }> {
   const folder = join(fleet.folder, 'simulated');
   await mkdir(folder);
-  const token = () => fleet.server.ask((client, given) => client.createToken({ account: '', ttlMs: 600_000n, replace: '' }, given));
+  const token = () =>
+    fleet.server.ask((client, given) => client.createToken({ account: '', ttlMs: 600_000n, replace: '' }, given));
   const tokens: string[] = [];
   for (let number = 0; number < AGENTS; number++) tokens.push((await token()).token);
   await writeFile(join(folder, 'tokens'), tokens.join('\n'));
@@ -75,7 +76,11 @@ test(`I3: ${AGENTS} agents whose server dies, and then stops as planned, come ba
     await fleet.server.stop(signal);
     await fleet.server.start();
     const since = () => said.slice(before);
-    await until(async () => since(), (all) => all.some(({ what }) => what === 'lost') && allLinked(all), BACK_MS);
+    await until(
+      async () => since(),
+      (all) => all.some(({ what }) => what === 'lost') && allLinked(all),
+      BACK_MS,
+    );
     const attempts = new Map(
       since()
         .filter(({ what }) => what === 'trying')
