@@ -301,6 +301,10 @@ function addNodeVerbs(program: Command, { context, done }: Wiring): void {
     );
   cordoning('cordon', true, 'hold instructions back from a node');
   cordoning('uncordon', false, 'let a node have its instructions again');
+  client(program.command('revoke <serial>').description('refuse one certificate from now on; its node stays'))
+    .option('--reason <text>', 'why, for the log and for whoever has it', '')
+    .option('-y, --yes', 'do not ask', false)
+    .action(async (serial, options) => done(await (await import('./nodes.js')).revoke(context, serial, options)));
 }
 
 /** What is asked of an agent. */

@@ -70,7 +70,7 @@ test.each(['control.db', 'log.db'])(
 
 test('an agent whose view is gone or damaged has it again from the control plane', async () => {
   const { daemon } = fleet.agent();
-  for (const ruin of [(path: string) => rm(path), damage, (path: string) => writeFile(path, 'rubbish')]) {
+  for (const ruin of [(path: string) => rm(path), damage]) {
     await daemon.stop();
     const path = join(daemon.dataDir, 'view.db');
     for (const suffix of ['-wal', '-shm']) await rm(path + suffix, { force: true });
@@ -81,6 +81,29 @@ test('an agent whose view is gone or damaged has it again from the control plane
   await until(
     () => daemon.problems(),
     (problems) => problems.every((text) => !text.startsWith('link')),
+  );
+});
+
+test('an agent that knows nothing and whose control plane is away runs, says what it waits for, and is ready when that is back', async () => {
+  const { daemon } = fleet.agent();
+  await fleet.server.stop();
+  await daemon.stop();
+  for (const suffix of ['', '-wal', '-shm']) await rm(join(daemon.dataDir, `view.db${suffix}`), { force: true });
+  const config = join(daemon.dataDir, 'holdfast.yaml');
+  await writeFile(config, 'readyTimeout: 2s\n');
+  await daemon.start(/runs and is not ready yet \(agent\): .*log-consumer.*holdfast status/);
+  const problems = await until(
+    () => daemon.problems(),
+    (all) => all.length >= 2,
+  );
+  expect(problems).toContainEqual(expect.stringMatching(/^link: no link .*connection refused/));
+  expect(problems).toContainEqual(expect.stringMatching(/^log: changes do not arrive: .*ECONNREFUSED/));
+  await rm(config);
+  await fleet.server.start();
+  await flows();
+  await until(
+    () => daemon.problems(),
+    (all) => all.length === 0,
   );
 });
 
