@@ -211,7 +211,9 @@ describe('why a server is not reached', () => {
     const { port } = await registrationServer(early, async () => answer);
     expect(await problemOf(await registrationClient(port))).toMatchObject({
       code: 'certificate.untrusted',
-      problem: expect.stringMatching(/it is not valid yet \(CERT_NOT_YET_VALID\); this machine's clock says .*: the clock is at least 119 min behind$/),
+      problem: expect.stringMatching(
+        /it is not valid yet \(CERT_NOT_YET_VALID\); this machine's clock says .*: the clock is at least 119 min behind$/,
+      ),
       remedy: 'set the clock of this machine and try again',
     });
   });
