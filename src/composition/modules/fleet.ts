@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { ContainerModule } from 'inversify';
 import { FileAuditLog } from '../../adapters/audit/file-audit-log.js';
+import { StoreBackups } from '../../adapters/backup/store-backups.js';
 import { nodePeerJudge } from '../../adapters/certificate/node-peer-judge.js';
 import { GrpcEnrolmentServer } from '../../adapters/link/grpc-enrolment-server.js';
 import { GrpcNodeServer } from '../../adapters/link/grpc-node-server.js';
@@ -89,6 +90,13 @@ export const fleetModule = new ContainerModule(({ bind }) => {
     .toResolvedValue(
       ({ store }, clock) => new TokenService({ store, clock, sha256, randomBytes }),
       [Root.controlPlane, Ports.clock],
+    )
+    .inSingletonScope();
+  bind(FleetUseCases.backups)
+    .toResolvedValue(
+      ({ paths, version }, { store }, log, clock) =>
+        new StoreBackups({ log, store, sealingKey: paths.sealingKey, folder: paths.backup, version, clock }),
+      [Root.facts, Root.controlPlane, Ports.ownedLog, Ports.clock],
     )
     .inSingletonScope();
   bind(FleetUseCases.registrations)

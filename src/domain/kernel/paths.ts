@@ -25,6 +25,8 @@ export interface Paths {
   readonly controlDb: AbsolutePath;
   /** What secrets in it are sealed with; the same on all replicas. */
   readonly sealingKey: AbsolutePath;
+  /** Copies that an archive is being made of. */
+  readonly backup: AbsolutePath;
   /** The root that machines register under, for people to copy. */
   readonly registrationRoot: AbsolutePath;
   /** A node's certificates. */
@@ -70,6 +72,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     listenPorts: inDataDir('listen-ports.json'),
     controlDb: inDataDir('control.db'),
     sealingKey: inDataDir('sealing.key'),
+    backup: inDataDir('backup'),
     registrationRoot: inDataDir('registration-ca.crt'),
     certs: inDataDir('certs'),
     enrolment: inDataDir('enrolment.json'),
