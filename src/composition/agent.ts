@@ -40,8 +40,11 @@ function announce(container: Container, { console }: CliContext): void {
   const { paths } = container.get(Root.facts);
   const { identity, servers } = container.get(Root.node);
   const metrics = container.get(Servers.metrics).address;
+  const notReady = container.get(Root.agent).readyError();
   const lines = [
-    `holdfast ${version} is ready (agent)`,
+    notReady === undefined
+      ? `holdfast ${version} is ready (agent)`
+      : `holdfast ${version} runs and is not ready yet (agent): ${notReady.message}; see \`holdfast status\``,
     `  node     ${identity.nid} of ${identity.aid}`,
     `  control  ${servers.map(({ host, port }) => `${host}:${port}`).join(', ')}`,
     `  data     ${paths.dataDir}`,

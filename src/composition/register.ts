@@ -31,7 +31,8 @@ export async function register(context: CliContext, options: RegisterOptions): P
   const token = await tokenOf(context, options);
   await makeDataDir(paths);
   holdDataDir(loadAddon(), paths);
-  const clock = new SystemClock({ unref: true });
+  // It holds the process: between two tries nothing else does.
+  const clock = new SystemClock();
   const root = absolutePath(resolve(options.root ?? '/')) ?? paths.dataDir;
   const { nid, pair } = await registerNode(
     {
@@ -52,7 +53,8 @@ export async function register(context: CliContext, options: RegisterOptions): P
   const nodes = { host: server.host, port: NODES_PORT };
   await replaceFile(paths.enrolment, encodeEnrolment({ servers: [nodes] }), { mode: 0o600, signal });
   const facts = { nid, server: server.host, certificateUntil: formatInstant(pair.notAfter) };
-  if (options.output === 'table') console.out(`registered as ${nid}; start the agent with: holdfast agent\n`);
+  const where = options.dataDir === undefined ? '' : ` --data-dir ${options.dataDir}`;
+  if (options.output === 'table') console.out(`registered as ${nid}; start the agent with: holdfast agent${where}\n`);
   else console.out(structured(options.output, facts));
   return exitCodes.done;
 }

@@ -16,15 +16,18 @@ import { AgentError } from '../domain/kernel/errors.js';
 import type { Paths } from '../domain/kernel/paths.js';
 import type { ControlStore } from '../ports/store/control-store.js';
 import { checkDataDir, holdDataDir, makeDataDir } from './data-dir.js';
-import { pathsOf } from './paths.js';
+import { pathsOf, usualDataDir } from './paths.js';
 
 /** Puts a copy in the place of a damaged log while no daemon runs, or lists the copies. */
 export async function restore(context: CliContext, options: RestoreOptions): Promise<ExitCode> {
   const { console, env } = context;
-  const paths = pathsOf(options, env, '.holdfast');
+  const paths = pathsOf(options, env, usualDataDir());
   if (options.backup !== undefined) return restoreFrom(options.backup, paths, options, context);
   if (!existsSync(paths.dataDir))
-    throw new AgentError('config.invalid', { problem: `there is no data directory ${paths.dataDir}` });
+    throw new AgentError('config.invalid', {
+      problem: `there is no data directory ${paths.dataDir}`,
+      remedy: 'name the data directory of the stopped daemon with --data-dir or HOLDFAST_DATA_DIR',
+    });
   if (options.list) {
     const copies = listCopies(paths.logDb).map(({ file, time, head, problem }) => ({
       file,

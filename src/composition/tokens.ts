@@ -4,7 +4,7 @@ import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server
 import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
 import type { LinkConnections } from '../adapters/link/link-connections.js';
 import type { GrpcLogConnection } from '../adapters/log/grpc-log-connection.js';
-import type { SqliteOrderedLog } from '../adapters/log/sqlite-ordered-log.js';
+import type { LinkFigures } from '../adapters/metrics/link-metrics.js';
 import type { PrometheusServer } from '../adapters/metrics/prometheus-server.js';
 import type { Agent } from '../app/agent/agent.js';
 import type { OptionalServerSubsystem } from '../app/agent/optional-server-subsystem.js';
@@ -41,7 +41,6 @@ import type { Clock } from '../ports/clock.js';
 import type { DataPlane } from '../ports/dataplane/data-plane.js';
 import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
-import type { Backups } from '../ports/driving/backups.js';
 import type { Explainer } from '../ports/driving/explainer.js';
 import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
 import type { LinkStatus, Operations } from '../ports/driving/operations.js';
@@ -68,7 +67,7 @@ export const Ports = {
   outbox: token<Outbox>('port.outbox'),
   log: token<OrderedLog>('port.log'),
   /** The same, where this process holds it itself. */
-  ownedLog: token<OwnedLog & Pick<SqliteOrderedLog, 'copyTo'>>('port.ownedLog'),
+  ownedLog: token<OwnedLog>('port.ownedLog'),
   /** Whose head those are answered by who ask this node. */
   askedLog: token<Pick<OrderedLog, 'head'>>('port.askedLog'),
   /** What is wrong beside the data plane; asked when `status` is. */
@@ -118,6 +117,7 @@ export const NodePorts = {
   policy: token<{ current: InstructionPolicy }>('node.policy'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
+  linkFigures: token<() => LinkFigures>('node.linkFigures'),
 };
 
 export const NodeSubsystems = {
@@ -146,7 +146,6 @@ export const FleetPorts = {
 export const FleetUseCases = {
   enrolment: token<EnrolmentService>('fleet.useCase.enrolment'),
   tokens: token<Tokens>('fleet.useCase.tokens'),
-  backups: token<Backups>('fleet.useCase.backups'),
   registrations: token<Registrations>('fleet.useCase.registrations'),
   instructions: token<Instructions>('fleet.useCase.instructions'),
   nodes: token<FleetNodes>('fleet.useCase.nodes'),

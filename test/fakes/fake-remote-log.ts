@@ -24,9 +24,9 @@ export class FakeRemoteLog implements OrderedLog {
   }
 
   /** Nothing can be reached until `up`. */
-  down(): void {
-    this.#down = new AgentError('link.unreachable', { problem: 'told to' });
-    this.cut(this.#down);
+  down(error = new AgentError('link.unreachable', { problem: 'told to' })): void {
+    this.#down = error;
+    this.cut(error);
   }
 
   up(): void {

@@ -10,8 +10,11 @@ import { defaults } from '../../src/domain/config/defaults.js';
 import { flagOf, settingNames, settings, variableOf } from '../../src/domain/config/model.js';
 import { renderSetting } from '../../src/domain/config/render.js';
 import { vipRange } from '../../src/domain/dataplane/vip.js';
+import { catalogue } from '../../src/domain/instruction/catalogue.js';
+import { formatDuration } from '../../src/domain/kernel/duration.js';
 import { errorCodes } from '../../src/domain/kernel/errors.js';
 import { ipAddress, portNumber } from '../../src/domain/kernel/network.js';
+import { type AbsolutePath, makePaths } from '../../src/domain/kernel/paths.js';
 import { ZERO_REVISION } from '../../src/domain/log/model.js';
 import { ZERO_SEQUENCE } from '../../src/domain/outbox/model.js';
 import type { Resource } from '../../src/domain/resource/model.js';
@@ -74,6 +77,11 @@ describe('docs/configuration.md', () => {
     const row = documented.find(([key]) => unquoted(key) === settings[name].path);
     expect(row?.[4]).toMatch(when[settings[name].applies]);
   });
+
+  test.each(settingNames)('says which daemons read %s', (name) => {
+    const row = documented.find(([key]) => unquoted(key) === settings[name].path);
+    expect(row?.[5]).toBe(settings[name].of.join(', '));
+  });
 });
 
 describe('docs/cli.md', async () => {
@@ -99,14 +107,59 @@ describe('docs/cli.md', async () => {
     expect(listed.toSorted()).toEqual(verbs.toSorted());
   });
 
+  test('has every verb below token, with its options', async () => {
+    const below = [...(await help('token')).matchAll(/^ {2}(\w+) \[options\]/gm)].map(([, verb = '']) => verb);
+    const listed = rows(own('token'), 'verb of token').map(([cell]) => /`token (\w+)/.exec(cell ?? '')?.[1]);
+    expect(listed).toEqual(below);
+    const known = (await Promise.all(below.map(async (verb) => options(await help('token', verb))))).flat();
+    expect(known.filter((option) => !`${own('token')}${shared}`.includes(option))).toEqual([]);
+  });
+
   test.each(verbs.filter((verb) => verb !== 'help'))('has every option of %s, and no other', async (verb) => {
-    const known = options(await help(verb));
+    const known = options(await help(...(verb === 'token' ? ['token', 'create'] : [verb])));
     // `diff` has the options of `apply`.
     const where = verb === 'diff' ? own('apply') + own('diff') : own(verb);
     expect(known.filter((option) => !`${where}${shared}`.includes(`${option}`))).toEqual([]);
     const documented = rows(own(verb), 'option').flatMap(([cell]) => /--[a-z-]+/.exec(cell ?? '') ?? []);
     expect(documented.filter((option) => !known.includes(option))).toEqual([]);
   });
+});
+
+describe('docs/instructions.md', () => {
+  const text = doc('instructions');
+
+  test('has every type, whether it is built, and how it is queued', () => {
+    const wanted = catalogue.map(({ type, read: reader, scheduling: { lanes, slot, deadlineMs, repeat } }) => [
+      type,
+      reader === undefined ? 'not built' : 'built',
+      lanes.join(', ') || 'none',
+      slot,
+      deadlineMs === undefined ? 'none' : formatDuration(deadlineMs),
+      repeat,
+    ]);
+    expect(rows(text, 'type').map((row) => row.slice(0, 6).map(unquoted))).toEqual(wanted);
+  });
+
+  test('has every word that the text of an error begins with, and no other', () => {
+    const sources = ['src/domain/instruction', 'src/app/instruction'].flatMap((folder) =>
+      readdirSync(join(repository, folder))
+        .filter((name) => name.endsWith('.ts'))
+        .map((name) => read(`${folder}/${name}`)),
+    );
+    const said = /[`']([A-Z]{3,}(?:_[A-Z]+)*)(?:: |\$\{which\}: )|(JOURNAL_UNAVAILABLE)\}: /g;
+    const words = sources.flatMap((source) => [...source.matchAll(said)].map(([, word, constant]) => word ?? constant));
+    const documented = rows(text, 'answer').map(([word]) => unquoted(word));
+    expect(documented).toEqual([...new Set(words)].sort());
+  });
+});
+
+test('docs/fleet.md has every file of the data directories', () => {
+  const { dataDir, ...paths } = makePaths({ root: '/' as AbsolutePath, dataDir: '/d' as AbsolutePath });
+  const files = Object.values(paths).map((path) => path.slice(dataDir.length + 1));
+  const documented = rows(doc('fleet'), 'file').flatMap(([cell]) =>
+    [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(([, file]) => file),
+  );
+  expect(files.filter((file) => !documented.includes(file))).toEqual([]);
 });
 
 test('docs/troubleshooting.md has every error code, and no other', () => {
@@ -123,6 +176,7 @@ test('docs/metrics.md has every metric with its type and labels, and no other', 
     checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     outbox: () => outbox,
     reconciles: () => none,
+    link: () => ({ up: true, streams: 1, viewFresh: true, waiting: 0, running: 0, unconfirmed: 0, ended: { done: 1 } }),
   });
   const { text } = await metrics.render();
   const rendered = [...text.matchAll(/^# TYPE (holdfast_\w+) (\w+)$/gm)].map(([, name = '', type]) => {
@@ -250,8 +304,9 @@ describe('docs/resources.md', () => {
 });
 
 describe('examples', () => {
-  const folders = readdirSync(join(repository, 'examples')).filter((name) =>
-    statSync(join(repository, 'examples', name)).isDirectory(),
+  // Units of systemd are no manifests.
+  const folders = readdirSync(join(repository, 'examples')).filter(
+    (name) => statSync(join(repository, 'examples', name)).isDirectory() && name !== 'systemd',
   );
 
   test.each(folders)('%s can be applied', async (folder) => {

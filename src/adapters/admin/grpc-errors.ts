@@ -25,7 +25,8 @@ export function toStatus(error: unknown): Partial<StatusObject> {
   }
   const metadata = new Metadata();
   metadata.set(CODE, error.code);
-  metadata.set(REMEDY, error.remedy);
+  // What else a header takes is not what people write.
+  if (/^[\x20-\x7e]*$/.test(error.remedy)) metadata.set(REMEDY, error.remedy);
   return { code: statusOf[error.kind], details: clipped(error.message.slice(error.code.length + 1).trimStart()), metadata };
 }
 
@@ -33,7 +34,8 @@ export function toStatus(error: unknown): Partial<StatusObject> {
 export function fromServiceError(error: ServiceError, target: string): AgentError {
   const code = error.metadata?.get(CODE)[0];
   const failure = (code: ErrorCode, problem: string) => new AgentError(code, problem === '' ? {} : { problem }, { cause: error });
-  if (typeof code === 'string' && isErrorCode(code)) return failure(code, error.details);
+  if (typeof code === 'string' && isErrorCode(code))
+    return withRemedy(failure(code, error.details), error.metadata.get(REMEDY)[0]);
   switch (error.code) {
     case status.UNAVAILABLE:
       return failure('admin.unreachable', `no daemon answers at ${target}${because(error.details)}`);
@@ -48,6 +50,12 @@ export function fromServiceError(error: ServiceError, target: string): AgentErro
     default:
       return failure('admin.failed', error.details);
   }
+}
+
+/** Whoever threw it may have known better than its code what to do. */
+function withRemedy(error: AgentError, remedy: unknown): AgentError {
+  if (typeof remedy !== 'string' || remedy === error.remedy) return error;
+  return new AgentError(error.code, { ...error.facts, remedy }, { cause: error.cause });
 }
 
 function because(details: string): string {

@@ -6,6 +6,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import { DEFAULT_NAMESPACE } from '../../domain/resource/model.js';
 import { type CliContext, type ExitCode, exitCodes, UsageError } from './context.js';
 import { type OutputFormat, paint, structured } from './output.js';
+import { SYSTEM_DATA_DIR } from './target.js';
 
 /** What a daemon is started with. */
 export interface DaemonOptions {
@@ -163,8 +164,6 @@ function addDev(program: Command, { context, local, done }: Wiring): void {
   });
 }
 
-const SYSTEM_DATA_DIR = '/var/lib/holdfast';
-
 function addFleetDaemons(program: Command, { context, local, done }: Wiring): void {
   const agent = daemon(
     program
@@ -185,8 +184,8 @@ function addFleetDaemons(program: Command, { context, local, done }: Wiring): vo
     .description('make this machine a node of a control plane; the token comes from HOLDFAST_TOKEN or a file')
     .requiredOption('--server <host>', 'the control plane, host or host:port (default port: 9191)')
     .requiredOption('--account <name>', 'the account that the token was made for')
-    .requiredOption('--ca <file>', 'the root that the control plane registers under')
-    .option('--ca-sha256 <hex>', 'SHA-256 of the bytes of that file')
+    .requiredOption('--ca <file>', 'registration-ca.crt of the control plane')
+    .option('--ca-sha256 <hex>', 'SHA-256 that the bytes of that file must have')
     .option('--token-file <file>', 'where the token stands; - for standard input')
     .addOption(dataDirOption(`where the state of the agent stands (default: ${SYSTEM_DATA_DIR})`))
     .option('--root <dir>', 'prefix of every absolute path')
@@ -366,7 +365,7 @@ function addRestore(program: Command, { context, local, done }: Wiring): void {
   program
     .command('restore [copy]')
     .description('put the newest intact copy of the log in place of a damaged one; the daemon must be stopped')
-    .addOption(dataDirOption('the data directory (default: ./.holdfast)'))
+    .addOption(dataDirOption('the data directory (default: ./.holdfast if there is one, else /var/lib/holdfast)'))
     .option('--list', 'list the copies', false)
     .option('--backup <file>', 'put back a whole control plane from an archive of `holdfast backup`')
     .addOption(outputOption())
@@ -386,7 +385,9 @@ function addAudit(program: Command, { context, local, done }: Wiring): void {
 
 function client(command: Command): Command {
   return command
-    .addOption(dataDirOption('the data directory of the daemon to ask (default: ./.holdfast)'))
+    .addOption(
+      dataDirOption('the data directory of the daemon to ask (default: ./.holdfast if there is one, else /var/lib/holdfast)'),
+    )
     .addOption(outputOption());
 }
 

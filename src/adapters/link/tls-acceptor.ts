@@ -22,6 +22,8 @@ export interface AcceptLimits {
   readonly firstCallMs: number;
   /** Accepted, and not begun. */
   readonly waiting: number;
+  /** And for how long. */
+  readonly waitMs: number;
   /** In all. */
   readonly open: number;
 }
@@ -29,7 +31,21 @@ export interface AcceptLimits {
 /** Connections that the kernel holds for us. */
 const BACKLOG = 4_096;
 
-export const usualLimits: AcceptLimits = { perSecond: 200, unfinished: 1_000, firstCallMs: 10_000, waiting: 4_096, open: 20_000 };
+/**
+ * An agent gives a connection up after 10 s, which does not show on one that waits unread: it would have its turn nevertheless. When more
+ * than 2,000 came at once, each turn would be spent on one that is gone, and its agent would be waiting at the end again. Half of the 10 s
+ * is left for the handshake.
+ */
+const WAIT_MS = 5_000;
+
+export const usualLimits: AcceptLimits = {
+  perSecond: 200,
+  unfinished: 1_000,
+  firstCallMs: 10_000,
+  waiting: 4_096,
+  waitMs: WAIT_MS,
+  open: 20_000,
+};
 
 export interface TlsAcceptorParts {
   readonly listen: { readonly host: string; readonly port: number };
@@ -60,8 +76,9 @@ export class TlsAcceptor {
   readonly #sockets = new Map<string, TLSSocket>();
   readonly #unfinished = new Map<string, NodeJS.Timeout>();
   readonly #raw = new Set<Socket>();
-  readonly #waiting: Socket[] = [];
-  readonly #counts = { accepted: 0, overflowed: 0, timedOut: 0, failedHandshakes: 0 };
+  /** Oldest first. */
+  readonly #waiting: { readonly socket: Socket; readonly since: number }[] = [];
+  readonly #counts = { accepted: 0, overflowed: 0, waitedTooLong: 0, timedOut: 0, failedHandshakes: 0 };
   /** With the last connection. */
   readonly #closed = Promise.withResolvers<void>();
   #listener: NetServer | undefined;
@@ -105,7 +122,7 @@ export class TlsAcceptor {
     this.#listener = undefined;
     clearTimeout(this.#turn);
     this.#turn = undefined;
-    for (const socket of this.#waiting.splice(0)) socket.destroy();
+    for (const { socket } of this.#waiting.splice(0)) socket.destroy();
     if (listener?.listening === true) listener.close(() => this.#closed.resolve());
     else this.#closed.resolve();
   }
@@ -184,20 +201,31 @@ export class TlsAcceptor {
     }
     this.#raw.add(socket);
     socket.once('close', () => this.#raw.delete(socket));
-    this.#waiting.push(socket);
+    this.#waiting.push({ socket, since: performance.now() });
     this.#takeTurns();
   }
 
   #takeTurns(): void {
     this.#turn = undefined;
+    this.#dropOverdue();
     while (this.#waiting.length > 0 && this.#unfinished.size < this.#parts.limits.unfinished) {
       const now = performance.now();
       if (!this.#bucket.take(now)) {
         this.#turn = setTimeout(() => this.#takeTurns(), Math.max(1, this.#bucket.waitMs(now)));
         return;
       }
-      const socket = this.#waiting.shift();
-      if (socket !== undefined) this.#begin(socket);
+      const next = this.#waiting.shift();
+      if (next !== undefined) this.#begin(next.socket);
+    }
+  }
+
+  /** They cost no turn. */
+  #dropOverdue(): void {
+    const due = performance.now() - this.#parts.limits.waitMs;
+    const inTime = this.#waiting.findIndex(({ since }) => since > due);
+    for (const { socket } of this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)) {
+      this.#counts.waitedTooLong++;
+      socket.destroy();
     }
   }
 

@@ -3,6 +3,7 @@ import { splitListenerId } from '../../domain/dataplane/compile.js';
 import type { OutboxStats } from '../../domain/outbox/model.js';
 import type { ListenerTraffic, NodeStatus } from '../../ports/driving/operations.js';
 import { CountedHistogram } from './counted-histogram.js';
+import { type LinkFigures, LinkMetrics } from './link-metrics.js';
 
 /** Where the figures come from; each is asked at every scrape. */
 export interface MetricSources {
@@ -12,6 +13,8 @@ export interface MetricSources {
   readonly checks: () => { readonly targets: number; readonly succeeded: number; readonly failed: number };
   readonly outbox: () => OutboxStats;
   readonly reconciles: () => { readonly runs: number; readonly seconds: number };
+  /** Of a node of a fleet. */
+  readonly link?: () => LinkFigures;
 }
 
 const SERVICE_LABELS = ['namespace', 'service', 'port'] as const;
@@ -26,6 +29,7 @@ type ServiceLabels = Readonly<Record<(typeof SERVICE_LABELS)[number], string>>;
 export class PrometheusMetrics {
   readonly #registry = new Registry();
   readonly #sources: MetricSources;
+  readonly #link: LinkMetrics | undefined;
   readonly #active = this.#gauge('connections_active', 'Open TCP connections', SERVICE_LABELS);
   readonly #connections = this.#counter('connections_total', 'TCP connections by how they ended', [...SERVICE_LABELS, 'result']);
   readonly #flowsActive = this.#gauge('udp_flows_active', 'Open UDP flows', SERVICE_LABELS);
@@ -57,6 +61,7 @@ export class PrometheusMetrics {
 
   constructor(sources: MetricSources) {
     this.#sources = sources;
+    this.#link = sources.link === undefined ? undefined : new LinkMetrics(sources.link, this.#registry);
   }
 
   async render(): Promise<{ readonly text: string; readonly contentType: string }> {
@@ -65,6 +70,7 @@ export class PrometheusMetrics {
     this.#withProcess = true;
     this.#collectNode(this.#sources.status());
     this.#collectTraffic(this.#sources.listeners());
+    this.#link?.collect();
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

@@ -125,6 +125,12 @@ export class Dispatcher implements NodeUser {
     if (!work.running) void this.#run(nid, work);
   }
 
+  /** One that has ended, and whose transport has not said so yet, is none. */
+  #current(nid: Nid): CurrentStream | undefined {
+    const current = this.#streams.get(nid);
+    return current?.session.signal.aborted === true ? undefined : current;
+  }
+
   /** Acknowledged on the stream it came on, if that agent knows acknowledgements; to others it would be an instruction (engine.md C1). */
   #answered(session: NodeSession, tag: Tag, outcome: ReplyOutcome): void {
     const { repeated, stray, lost } = this.#counters;
@@ -155,7 +161,7 @@ export class Dispatcher implements NodeUser {
       work.again = false;
       try {
         const held = this.#parts.heldBack(nid) !== '';
-        if (await this.#deliveries.run(nid, this.#streams.get(nid), held, signal)) work.again = true;
+        if (await this.#deliveries.run(nid, this.#current(nid), held, signal)) work.again = true;
       } catch (error) {
         if (signal.aborted) break;
         this.#parts.logger.warn('the instructions of a node could not be brought forward', { nid, error, retryMs: RETRY_MS });

@@ -167,8 +167,14 @@ export class NodeDeliveries {
       rows.flatMap(({ kept, row }) => writesOf(kept, row)),
       { signal },
     );
-    if (version !== undefined) await book.reached(version, { signal });
+    await book.reached(version ?? (await this.#newest(conditions, signal)), { signal });
     return version;
+  }
+
+  /** A row that has changed is seen before it is tried again: otherwise the same would be tried at once, and again. */
+  async #newest(conditions: readonly Condition[], signal: AbortSignal): Promise<bigint> {
+    const kept = await Promise.all(conditions.map(({ key }) => this.#parts.store.get(key, { signal })));
+    return kept.reduce((newest, value) => (value !== undefined && value.version > newest ? value.version : newest), 0n);
   }
 
   async #checkFence(session: NodeSession, signal: AbortSignal): Promise<void> {

@@ -42,7 +42,7 @@ export class BoundNodeNames implements NodeNames {
     const gone = holder !== undefined && holder.value !== nid && (await this.#isGone(holder.value as Nid, options));
     if (holder !== undefined && holder.value !== nid && !gone) {
       throw denied(
-        `DUPLICATE_NODE: ${name} is the node ${holder.value}; the data directory of ${nid} is a copy of its, or its former one`,
+        `DUPLICATE_NODE: ${name} is the node ${holder.value} already; give ${nid} a nodeName of its own, without the node-identity.json that it has, or remove ${holder.value}`,
       );
     }
     if (own !== undefined && holder?.value === nid) return true;
@@ -63,6 +63,6 @@ export class BoundNodeNames implements NodeNames {
 }
 
 function denied(problem: string): AgentError {
-  const remedy = 'give the node a data directory of its own, or remove the node that has the name';
+  const remedy = 'give the node a name of its own, or remove the node that has the name';
   return new AgentError('log.denied', { problem, remedy });
 }

@@ -20,6 +20,7 @@ import type { OrderedLog } from '../../ports/log/ordered-log.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { Logger } from '../../ports/logger.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
+import { messageOf } from '../agent/managed-subsystem.js';
 import { ReconcileLoop } from '../agent/reconcile-loop.js';
 import { RevisionWaiters } from '../agent/revision-waiters.js';
 import type { Subsystem } from '../agent/subsystem.js';
@@ -74,6 +75,8 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   #announced: Revision = ZERO_REVISION;
   #frames = 0;
   #snapshots = 0;
+  /** Why the last stream led nowhere, and since when none has. */
+  #failure: { readonly error: unknown; readonly since: number } | undefined;
   #session: AbortController | undefined;
 
   constructor(parts: RemoteLogConsumerParts) {
@@ -145,11 +148,21 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
 
   problems(): readonly StatusProblem[] {
     const held = this.#held;
-    const problems = this.#parts.keeper.problems();
+    const problems = [...this.#unfollowed(), ...this.#parts.keeper.problems()];
     if (held === undefined) return problems;
     const reason = `MASS_REMOVAL_HELD: ${held.reason}; the former state goes on serving`;
     const remedy = 'look at the control plane; if the new state is meant, run `holdfast resync --accept`';
     return [{ subject: 'log', reason, since: held.since, remedy }, ...problems];
+  }
+
+  /** The link has a problem of its own where no server answers; a server may also answer there and refuse here. */
+  #unfollowed(): readonly StatusProblem[] {
+    if (this.#failure === undefined) return [];
+    const { error, since } = this.#failure;
+    const isOurs = error instanceof AgentError;
+    const reason = `changes do not arrive: ${isOurs ? (error.facts.problem ?? error.message) : messageOf(error)}`;
+    const remedy = isOurs ? error.remedy : 'see the log of the daemon; it is tried again by itself';
+    return [{ subject: 'log', reason, since, remedy }];
   }
 
   /** Since the start: frames and snapshots that were read. */
@@ -187,7 +200,10 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     } catch (error) {
       if (session.signal.aborted) return;
       this.#due ??= dueOf(error);
-      if (this.#frames === before) throw error;
+      if (this.#frames === before) {
+        this.#failure = { error, since: this.#failure?.since ?? this.#parts.clock.now() };
+        throw error;
+      }
       this.#parts.logger.warn('the stream of the log has ended; trying again', { error });
       await this.#parts.clock.sleep(this.#parts.random() * SPREAD_MS, { signal }).catch(() => {});
     } finally {
@@ -259,6 +275,7 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     for await (const frame of log.watch(place, { signal })) {
       this.#take(frame);
       this.#frames += 1;
+      this.#failure = undefined;
     }
   }
 

@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { ContainerModule } from 'inversify';
 import { FileAuditLog } from '../../adapters/audit/file-audit-log.js';
-import { StoreBackups } from '../../adapters/backup/store-backups.js';
 import { nodePeerJudge } from '../../adapters/certificate/node-peer-judge.js';
 import { GrpcEnrolmentServer } from '../../adapters/link/grpc-enrolment-server.js';
 import { GrpcNodeServer } from '../../adapters/link/grpc-node-server.js';
@@ -90,13 +89,6 @@ export const fleetModule = new ContainerModule(({ bind }) => {
     .toResolvedValue(
       ({ store }, clock) => new TokenService({ store, clock, sha256, randomBytes }),
       [Root.controlPlane, Ports.clock],
-    )
-    .inSingletonScope();
-  bind(FleetUseCases.backups)
-    .toResolvedValue(
-      ({ paths, version }, { store }, log, clock) =>
-        new StoreBackups({ log, store, sealingKey: paths.sealingKey, folder: paths.backup, version, clock }),
-      [Root.facts, Root.controlPlane, Ports.ownedLog, Ports.clock],
     )
     .inSingletonScope();
   bind(FleetUseCases.registrations)
@@ -289,10 +281,7 @@ function bindServers(bind: Bind): void {
           calls: new NodeCallsService({
             status: ({ identity }, text) => events.status(identity.nid, text),
             nodelog: ({ identity }, entry) => events.nodelog(identity.nid, entry),
-            uploaded: async ({ identity }, reply) => {
-              const session = sessions.get(identity.nid);
-              if (session !== undefined) dispatcher.received(session, reply);
-            },
+            uploaded: (node, reply) => dispatcher.uploaded(node, reply),
           }),
           enrolment,
           revocations: view,

@@ -37,7 +37,8 @@ import { FleetPorts, NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCase
 
 /** What this agent does beyond the base protocol. */
 const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
-const UNIT = 'holdfast-agent.service';
+/** What is restarted when the control plane asks for it. */
+export const AGENT_UNIT = 'holdfast-agent.service';
 /** Scripts get this and nothing of ours. */
 const SCRIPT_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };
 
@@ -71,6 +72,29 @@ export const linkModule = new ContainerModule(({ bind }) => {
           ].flatMap((source) => source.problems()),
       }),
       [Root.node, Root.container],
+    )
+    .inSingletonScope();
+  bind(NodePorts.linkFigures)
+    .toResolvedValue(
+      (container) => () => {
+        const { connected, streams } = container.get(NodeSubsystems.link).state();
+        const { waiting, running, unconfirmed, counts } = container.get(NodeSubsystems.engine).snapshot();
+        const ended = Object.entries(counts).flatMap(([name, count]) => {
+          const outcome = /^finished_(.+)$/.exec(name)?.[1];
+          return outcome === undefined ? [] : [[outcome, count] as const];
+        });
+        const viewFresh = container.get(Subsystems.logConsumer).fresh();
+        return {
+          up: connected !== undefined,
+          streams,
+          viewFresh,
+          waiting,
+          running,
+          unconfirmed,
+          ended: Object.fromEntries(ended),
+        };
+      },
+      [Root.container],
     )
     .inSingletonScope();
   bindLog(bind);
@@ -161,7 +185,7 @@ function bindInstructions(bind: Bind): void {
             systemdRun: systemdRunPath(),
           }),
           web: new UndiciWebClient(),
-          services: new SystemdServiceManager({ unit: UNIT }),
+          services: new SystemdServiceManager({ unit: AGENT_UNIT }),
           clock,
           logger: logger.child({ subsystem: 'instructions' }),
           policy: () => policy.current,

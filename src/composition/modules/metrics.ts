@@ -2,7 +2,7 @@ import { ContainerModule } from 'inversify';
 import { PrometheusMetrics } from '../../adapters/metrics/prometheus-metrics.js';
 import { PrometheusServer } from '../../adapters/metrics/prometheus-server.js';
 import { OptionalServerSubsystem } from '../../app/agent/optional-server-subsystem.js';
-import { Ports, Root, Servers, Subsystems, UseCases } from '../tokens.js';
+import { NodePorts, Ports, Root, Servers, Subsystems, UseCases } from '../tokens.js';
 
 export const metricsModule = new ContainerModule(({ bind }) => {
   bind(Servers.metrics)
@@ -15,6 +15,7 @@ export const metricsModule = new ContainerModule(({ bind }) => {
           checks: () => health.counts(),
           outbox: () => outbox.stats(),
           reconciles: () => l4.reconciles(),
+          ...(container.isBound(NodePorts.linkFigures) ? { link: container.get(NodePorts.linkFigures) } : {}),
         });
         const pending = () => agent.states().flatMap(({ name, phase }) => (phase === 'ready' ? [] : [name]));
         return new PrometheusServer({ listen: config.metricsListen, mayMove: mode === 'dev', metrics, pending, logger });

@@ -79,7 +79,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(Servers.admin)
     .toResolvedValue(
-      ({ paths, addon, config }, resources, operations, explainer, logger, instructions, nodes, tokens, audit, backups) =>
+      ({ paths, addon, config }, resources, operations, explainer, logger, instructions, nodes, tokens, audit, { backups }) =>
         new GrpcAdminServer({
           folder: paths.adminDir,
           socket: paths.adminSocket,
@@ -100,7 +100,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.nodes,
         FleetUseCases.tokens,
         FleetPorts.audit,
-        FleetUseCases.backups,
+        Root.controlPlane,
       ],
     )
     .inSingletonScope();

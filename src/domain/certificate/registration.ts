@@ -132,19 +132,3 @@ function unreached(reach: Reach, server: string, said: string, clockIsOff: boole
 function waited(status: 'UNAVAILABLE' | 'DEADLINE_EXCEEDED'): string {
   return status === 'UNAVAILABLE' ? 'can be reached, but cannot serve this now' : 'can be reached, but did not answer in time';
 }
-
-/** `a.example:9191`, `[::1]:9191`, or only the host. @throws AgentError `certificate.incomplete` */
-export function serverAddress(text: string, defaultPort: number): { readonly host: string; readonly port: number } {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/[\]]+)|([0-9a-fA-F]*:[0-9a-fA-F:.]*:[0-9a-fA-F.]*))(?::([1-9]\d{0,4}))?$/.exec(
-    text,
-  );
-  const [, bracketed, name, bare, digits] = match ?? [];
-  const host = bracketed ?? name ?? bare;
-  const port = digits === undefined ? defaultPort : Number(digits);
-  if (host === undefined || port > 65_535) {
-    throw new AgentError('certificate.incomplete', {
-      problem: `not a server: ${JSON.stringify(text)}; expected host or host:port`,
-    });
-  }
-  return { host, port };
-}

@@ -35,7 +35,7 @@ export const errorCodes = {
   'admin.unreachable': {
     kind: 'unavailable',
     retry: true,
-    remedy: 'start `holdfast dev`, or name its data directory with --data-dir',
+    remedy: 'start the daemon (`holdfast dev`, `server` or `agent`), or name its data directory with --data-dir',
   },
   'admin.waited': {
     kind: 'unavailable',
@@ -74,6 +74,11 @@ export const errorCodes = {
     remedy: 'take another archive, one that `holdfast backup` said it had made',
   },
   'backup.not_made': { kind: 'unavailable', retry: true, remedy: 'free disk space for a copy of the stores, then try again' },
+  'backup.not_offered': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'take a snapshot of the etcd with `etcdctl snapshot save`, and keep `sealing.key` of a data directory elsewhere',
+  },
   'certificate.csr_invalid': {
     kind: 'invalid',
     retry: false,
@@ -85,7 +90,11 @@ export const errorCodes = {
     remedy: 'register the node again with a new token, unless a clock is wrong: both are named',
   },
   'certificate.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the control plane' },
-  'certificate.incomplete': { kind: 'invalid', retry: false, remedy: 'give the server, the account and a token' },
+  'certificate.incomplete': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'give the server, the account, and a token in HOLDFAST_TOKEN or by --token-file',
+  },
   'certificate.no_machine_id': {
     kind: 'invalid',
     retry: false,
@@ -111,7 +120,7 @@ export const errorCodes = {
   'certificate.root_invalid': {
     kind: 'invalid',
     retry: false,
-    remedy: "put the root certificate of the control plane's registration port there, as PEM, and its SHA-256 beside it",
+    remedy: 'copy `registration-ca.crt` from the data directory of the control plane, and name it with --ca',
   },
   'certificate.token_invalid': { kind: 'invalid', retry: false, remedy: 'look at `holdfast token create --help`' },
   'certificate.token_refused': {
@@ -279,6 +288,12 @@ export const errorCodes = {
     kind: 'unavailable',
     retry: true,
     remedy: 'propose it again with the same request id, which tells what became of it',
+  },
+  'log.rolled_back': {
+    kind: 'conflict',
+    retry: false,
+    remedy:
+      'restore etcd from its newest copy; or, to go on with the older state, stop the servers and move `etcd-log.witness` away on each',
   },
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },

@@ -23,6 +23,8 @@ export interface Paths {
   readonly listenPorts: AbsolutePath;
   /** A control plane's own state: tokens, certificates, instructions, epochs. */
   readonly controlDb: AbsolutePath;
+  /** The newest revision that was seen of a log in etcd. */
+  readonly etcdWitness: AbsolutePath;
   /** What secrets in it are sealed with; the same on all replicas. */
   readonly sealingKey: AbsolutePath;
   /** Copies that an archive is being made of. */
@@ -71,6 +73,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     config: inDataDir('holdfast.yaml'),
     listenPorts: inDataDir('listen-ports.json'),
     controlDb: inDataDir('control.db'),
+    etcdWitness: inDataDir('etcd-log.witness'),
     sealingKey: inDataDir('sealing.key'),
     backup: inDataDir('backup'),
     registrationRoot: inDataDir('registration-ca.crt'),

@@ -119,6 +119,17 @@ describe('errors', () => {
     await expect(watch.next()).rejects.toMatchObject(expected);
   });
 
+  test('what to do is what whoever threw it knew', async () => {
+    const remedy = 'run the command there';
+    const thrown = new AgentError('log.denied', { problem: 'this is a node', remedy });
+    const { api } = await serving({ resources: resourcesThat(() => Promise.reject(thrown)) });
+    const expected = { code: 'log.denied', message: 'log.denied: this is a node', remedy };
+    await expect(api.get({ selector: everything }, options)).rejects.toMatchObject(expected);
+    const other = new AgentError('log.denied', { problem: 'this is a node', remedy: 'größer' });
+    const { api: second } = await serving({ resources: resourcesThat(() => Promise.reject(other)) });
+    await expect(second.get({ selector: everything }, options)).rejects.toMatchObject({ code: 'log.denied' });
+  });
+
   test('one that nobody foresaw is told and logged', async () => {
     const { api, logger } = await serving({ resources: resourcesThat(() => Promise.reject(new TypeError('a bug'))) });
     await expect(api.get({ selector: everything }, options)).rejects.toMatchObject({ code: 'admin.failed', message: /a bug/ });

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { tempFolder } from '../../support/temp-folder.js';
+import { canMakeCertificates, throwawayCertificate } from '../../support/throwaway-certificate.js';
 
 const holdfast = join(import.meta.dirname, '../../../bin/holdfast');
 const service = (name: string) =>
@@ -248,4 +250,31 @@ test('the daemon of the current folder is asked when none is named', async () =>
   await mkdir(join(cwd, '.holdfast'));
   const ran = await finish(start(['status'], { cwd }));
   expect([ran.code, ran.err]).toEqual([3, expect.stringContaining(join(cwd, '.holdfast/admin/admin.sock'))]);
+});
+
+test.skipIf(existsSync('/var/lib/holdfast'))('the daemon of the machine is asked when the current folder has none', async () => {
+  const ran = await finish(start(['status'], { cwd: await tempFolder() }));
+  expect([ran.code, ran.err]).toEqual([3, expect.stringContaining('/var/lib/holdfast/admin/admin.sock')]);
+});
+
+test('a data directory that is not there is named, with what to do', async () => {
+  const cwd = await tempFolder();
+  const ran = await finish(start(['restore', '--list', '--data-dir', join(cwd, 'none')], { cwd }));
+  expect([ran.code, ran.err]).toEqual([
+    1,
+    expect.stringContaining('name the data directory of the stopped daemon with --data-dir'),
+  ]);
+});
+
+describe('holdfast register', () => {
+  test.skipIf(!canMakeCertificates())('without a server it tries again, then says so and changes nothing', async () => {
+    const folder = await tempFolder();
+    throwawayCertificate(folder, ['IP:127.0.0.1']);
+    const root = join(folder, 'cert.pem');
+    await writeFile(join(folder, 'token'), `${'0'.repeat(12)}.${'a'.repeat(43)}\n`);
+    const to = ['--server', '127.0.0.1:1', '--account', 'default', '--ca', root, '--token-file', join(folder, 'token')];
+    const ran = await run('register', ...to, '--data-dir', join(folder, 'data'));
+    expect(ran).toEqual({ code: 1, out: '', err: expect.stringMatching(/^error: link\.unreachable: [^\n]*127\.0\.0\.1:1/) });
+    expect(await readdir(join(folder, 'data'))).toEqual(['lock']);
+  });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { DevOptions } from '../../../src/adapters/cli/program.js';
-import { settingNames } from '../../../src/domain/config/model.js';
+import { settingNames, settings } from '../../../src/domain/config/model.js';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { run } from '../../support/cli-rig.js';
 import { tempFolder } from '../../support/temp-folder.js';
@@ -57,7 +57,9 @@ describe('what asks nobody', () => {
       '--metrics-listen <address:port> where the metrics are served, or off (default: 127.0.0.1:9193)',
     ])
       expect(text).toContain(part);
-    expect(text.match(/\(default: /g)).toHaveLength(settingNames.length + 2);
+    const ofDev = settingNames.filter((name) => settings[name].of.includes('dev'));
+    expect(text.match(/\(default: /g)).toHaveLength(ofDev.length + 2);
+    expect(text).not.toContain('--server-listen-l1');
   });
 
   test.each([['dev'], ['apply'], ['delete'], ['get'], ['top'], ['restore']])(
@@ -118,7 +120,9 @@ describe('a daemon that is not there', () => {
       const dataDir = await tempFolder();
       const ran = await run([...args, '--data-dir', dataDir]);
       expect(ran).toEqual({ code: 3, out: '', err: says(`no daemon answers at ${dataDir}/admin/admin.sock`) });
-      expect(ran.err).toContain('what to do: start `holdfast dev`, or name its data directory with --data-dir');
+      expect(ran.err).toContain(
+        'what to do: start the daemon (`holdfast dev`, `server` or `agent`), or name its data directory with --data-dir',
+      );
     },
   );
 

@@ -322,6 +322,19 @@ describe('I2: accepting', () => {
     await eventually(() => node.counts().connections).toMatchObject({ waiting: 0, unfinished: 0 });
   });
 
+  test('whoever has waited too long is closed without a turn, so that a crowd that gives up and comes again is let in', async () => {
+    const { node, serves } = await serving({ perSecond: 10, waitMs: 1_000, firstCallMs: 20_000 });
+    const crowd = Array.from({ length: 60 }, () => tcp(node.port));
+    await eventually(() => node.counts().connections?.accepted).toBeGreaterThanOrEqual(10);
+    for (const socket of crowd) socket.destroy();
+    await eventually(() => node.counts().connections?.waiting).toBe(0);
+    const { accepted = 0, waitedTooLong = 0 } = node.counts().connections ?? {};
+    expect(accepted + waitedTooLong).toBe(60);
+    // A burst of ten, and ten a second for as long as anybody waited.
+    expect(waitedTooLong).toBeGreaterThan(20);
+    await serves();
+  });
+
   test('no more than so many are unfinished at once', async () => {
     const { node, serves } = await serving({ unfinished: 5, firstCallMs: 1_500 });
     const sockets = Array.from({ length: 12 }, () => tcp(node.port));

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { LinkFigures } from '../../../src/adapters/metrics/link-metrics.js';
 import { PrometheusMetrics } from '../../../src/adapters/metrics/prometheus-metrics.js';
 import type { ListenerTraffic, NodeStatus } from '../../../src/ports/driving/operations.js';
 import { address } from '../../support/listeners.js';
@@ -43,13 +44,14 @@ async function series(listeners: readonly ListenerTraffic[], metrics?: Prometheu
     .map((line) => line.replace('holdfast_', '').replace('namespace="default",service="a",', ''));
 }
 
-function metricsOf(listeners: () => readonly ListenerTraffic[]): PrometheusMetrics {
+function metricsOf(listeners: () => readonly ListenerTraffic[], link?: () => LinkFigures): PrometheusMetrics {
   return new PrometheusMetrics({
     status: () => status,
     listeners,
     checks: () => ({ targets: 3, succeeded: 20, failed: 1 }),
     outbox: () => ({ depth: 0, capacity: 1, dropped: 0n, nextSequence: 1n as never }),
     reconciles: () => ({ runs: 0, seconds: 0 }),
+    ...(link === undefined ? {} : { link }),
   });
 }
 
@@ -111,6 +113,24 @@ test('how long dials and connections took, in classes that hold the smaller ones
     'connection_seconds_bucket{port="http",le="+Inf"} 6',
     'connection_seconds_sum{port="http"} 70',
     'connection_seconds_count{port="http"} 6',
+  ]);
+});
+
+test('a node of a fleet tells of its link and its instructions', async () => {
+  const link = { up: true, streams: 3, viewFresh: false, waiting: 1, running: 2, unconfirmed: 4, ended: { done: 5, refused: 6 } };
+  const { text } = await metricsOf(
+    () => [],
+    () => link,
+  ).render();
+  expect(text.split('\n').filter((line) => /^holdfast_(link|log_view|instructions)/.test(line))).toEqual([
+    'holdfast_link_up 1',
+    'holdfast_link_streams_total 3',
+    'holdfast_log_view_fresh 0',
+    'holdfast_instructions{state="waiting"} 1',
+    'holdfast_instructions{state="running"} 2',
+    'holdfast_instructions{state="unconfirmed"} 4',
+    'holdfast_instructions_ended_total{outcome="done"} 5',
+    'holdfast_instructions_ended_total{outcome="refused"} 6',
   ]);
 });
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { BoundNodeNames } from '../../../src/app/log/bound-node-names.js';
+import { nodeKey } from '../../../src/domain/certificate/records.js';
 import type { NodeName } from '../../../src/domain/identity/model.js';
+import { nid as asNid } from '../../../src/domain/link/model.js';
 import type { Condition, ControlStore, StoredValue, Write } from '../../../src/ports/store/control-store.js';
 import { peer } from '../../support/peer.js';
 
@@ -10,6 +12,12 @@ const [web, db] = ['web' as NodeName, 'db' as NodeName];
 /** What these tests need of a store; `between` runs before the next commit. */
 class SmallStore implements ControlStore {
   readonly values = new Map<string, StoredValue>();
+
+  /** The nodes are registered. */
+  constructor(...nids: readonly string[]) {
+    for (const nid of nids) this.values.set(nodeKey(asNid(nid)), { key: nodeKey(asNid(nid)), value: '{}', version: 1n });
+  }
+
   between: (() => Promise<unknown>) | undefined;
   #version = 0n;
 
@@ -56,7 +64,7 @@ describe('B4: one name, one node', () => {
     ['a node that says another name later', 'n1', db, /the node n1 is web, not db/],
     ['another node that says the same name', 'n2', web, /DUPLICATE_NODE: web is the node n1/],
   ])('%s is refused, by whoever bound it first and by others', async (_, nid, name, problem) => {
-    const store = new SmallStore();
+    const store = new SmallStore('n1', 'n2');
     const names = new BoundNodeNames(store);
     await names.bind(peer('n1'), web, options);
     for (const each of [names, new BoundNodeNames(store)]) {
@@ -68,8 +76,17 @@ describe('B4: one name, one node', () => {
     expect(names.nameOf(peer('n2'))).toBeUndefined();
   });
 
+  test('the name of a node that was removed is free', async () => {
+    const store = new SmallStore('n1', 'n2');
+    const names = new BoundNodeNames(store);
+    await names.bind(peer('n1'), web, options);
+    store.values.delete(nodeKey(asNid('n1')));
+    await names.bind(peer('n2'), web, options);
+    expect(names.nameOf(peer('n2'))).toBe('web');
+  });
+
   test('two at the same moment: one has it', async () => {
-    const store = new SmallStore();
+    const store = new SmallStore('n1', 'n2');
     const [first, second] = [new BoundNodeNames(store), new BoundNodeNames(store)];
     store.between = () => second.bind(peer('n2'), web, options);
     await expect(first.bind(peer('n1'), web, options)).rejects.toMatchObject({ code: 'log.denied' });

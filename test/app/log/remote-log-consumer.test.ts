@@ -148,6 +148,26 @@ describe('J1: the view is kept', () => {
     await rig.consumer.stop(options.signal);
   });
 
+  test('a server that refuses the stream is a problem in status, in its own words, until a frame comes', async () => {
+    const rig = await started(put('a'));
+    expect(rig.consumer.problems()).toEqual([]);
+    const since = rig.clock.now();
+    rig.log.down(new AgentError('log.denied', { problem: 'DUPLICATE_NODE: web is the node n1 already' }));
+    await rig.clock.advance(30_000);
+    const [problem, ...others] = rig.consumer.problems();
+    expect({ ...problem, others }).toMatchObject({
+      subject: 'log',
+      reason: 'changes do not arrive: DUPLICATE_NODE: web is the node n1 already',
+      others: [],
+    });
+    expect(problem?.since).toBeGreaterThanOrEqual(since);
+    expect(problem?.since).toBeLessThan(since + 5_000);
+    rig.log.up();
+    await rig.clock.advance(120_000);
+    expect(rig.consumer.problems()).toEqual([]);
+    await rig.consumer.stop(options.signal);
+  });
+
   test('K: a full disk is a problem in status, the view goes on in memory and is stored when there is space', async () => {
     const rig = await started(put('a'));
     await rig.clock.advance(1_000);

@@ -1,11 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  type CallFailure,
-  type CallPurpose,
-  callError,
-  completeWish,
-  serverAddress,
-} from '../../../src/domain/certificate/registration.js';
+import { type CallFailure, type CallPurpose, callError, completeWish } from '../../../src/domain/certificate/registration.js';
 
 describe('what register is given', () => {
   test('is trimmed', () => {
@@ -24,22 +18,6 @@ describe('what register is given', () => {
     [{ server: 'a', account: 'xxxxx', token: 't' }, 'missing: account'],
   ])('%j: all that is missing is named', (wish, problem) => {
     expect(() => completeWish(wish)).toThrow(expect.objectContaining({ code: 'certificate.incomplete', facts: { problem } }));
-  });
-
-  test.each([
-    ['a.example', 'a.example', 9191],
-    ['a.example:443', 'a.example', 443],
-    ['192.0.2.1', '192.0.2.1', 9191],
-    ['192.0.2.1:1', '192.0.2.1', 1],
-    ['[::1]', '::1', 9191],
-    ['[::1]:9192', '::1', 9192],
-    ['2001:db8::1', '2001:db8::1', 9191],
-  ])('%s is a server', (text, host, port) => {
-    expect(serverAddress(text, 9191)).toEqual({ host, port });
-  });
-
-  test.each(['https://a.example', 'a.example:', 'a.example:0', 'a.example:65536', 'a b', '[::1', ''])('%j is none', (text) => {
-    expect(() => serverAddress(text, 9191)).toThrow(expect.objectContaining({ code: 'certificate.incomplete' }));
   });
 });
 

@@ -5,7 +5,9 @@ import {
   addressPort,
   containsRange,
   formatAddressPort,
+  formatHostPort,
   formatIpv4Range,
+  hostPort,
   ipAddress,
   ipv4Range,
   ipv4ToNumber,
@@ -13,6 +15,7 @@ import {
   isIpv6,
   isLoopback,
   numberToIpv4,
+  type PortNumber,
   portNumber,
 } from '../../../src/domain/kernel/network.js';
 
@@ -249,5 +252,54 @@ describe('ipv4Range', () => {
   ])('$outer contains $inner: $contains', ({ outer, inner, contains }) => {
     const [first, second] = [ipv4Range(outer), ipv4Range(inner)];
     expect(first !== undefined && second !== undefined && containsRange(first, second)).toBe(contains);
+  });
+});
+
+describe('hostPort', () => {
+  const fallback = 9192 as PortNumber;
+
+  test.each([
+    ['a.example', { host: 'a.example', port: 9192 }, 'a.example:9192'],
+    ['a.example:1', { host: 'a.example', port: 1 }, 'a.example:1'],
+    ['Host-1', { host: 'Host-1', port: 9192 }, 'Host-1:9192'],
+    ['10.0.0.1', { host: '10.0.0.1', port: 9192 }, '10.0.0.1:9192'],
+    ['10.0.0.1:65535', { host: '10.0.0.1', port: 65_535 }, '10.0.0.1:65535'],
+    ['fd00:0::1', { host: 'fd00::1', port: 9192 }, '[fd00::1]:9192'],
+    ['[fd00::1]:2', { host: 'fd00::1', port: 2 }, '[fd00::1]:2'],
+    ['[fd00::1]', { host: 'fd00::1', port: 9192 }, '[fd00::1]:9192'],
+  ])('%s', (text, expected, formatted) => {
+    const found = hostPort(text, fallback);
+    expect(found).toEqual(expected);
+    expect(found === undefined ? undefined : formatHostPort(found)).toBe(formatted);
+  });
+
+  test.each([
+    '',
+    ':1',
+    'a:',
+    'a:0',
+    'a:65536',
+    'a:01',
+    'a b',
+    'a_b',
+    '-a',
+    'a-',
+    'a..b',
+    'a.',
+    '10.0.0',
+    '10.0.0.256',
+    '1.2.3.4.5',
+    'a/b',
+    '[a]:1',
+    'a:1:2',
+  ])('%j is none', (text) => {
+    expect(hostPort(text, fallback)).toBeUndefined();
+  });
+
+  test('a name is at most 253 characters long, a label 63', () => {
+    expect(hostPort('a'.repeat(63), fallback)).toBeDefined();
+    expect(hostPort('a'.repeat(64), fallback)).toBeUndefined();
+    expect(hostPort(Array(127).fill('a').join('.'), fallback)).toBeDefined();
+    expect(hostPort(Array(128).fill('a').join('.'), fallback)).toBeUndefined();
   });
 });

@@ -35,6 +35,15 @@ describe('makePaths', () => {
       lock: '/var/lib/holdfast/lock',
       config: '/var/lib/holdfast/holdfast.yaml',
       listenPorts: '/var/lib/holdfast/listen-ports.json',
+      controlDb: '/var/lib/holdfast/control.db',
+      etcdWitness: '/var/lib/holdfast/etcd-log.witness',
+      sealingKey: '/var/lib/holdfast/sealing.key',
+      registrationRoot: '/var/lib/holdfast/registration-ca.crt',
+      certs: '/var/lib/holdfast/certs',
+      enrolment: '/var/lib/holdfast/enrolment.json',
+      journalDb: '/var/lib/holdfast/journal.db',
+      viewDb: '/var/lib/holdfast/view.db',
+      run: '/var/lib/holdfast/run',
     });
   });
 

@@ -94,8 +94,10 @@ function vipRangeOf(dataDir: string): string {
   return `127.${1 + (first % 126)}.${second & 0xc0}.0/18`;
 }
 
-export async function runCli(args: readonly string[], input?: string): Promise<CliResult> {
-  const running = promisify(execFile)(holdfast, [...args], { maxBuffer: 256 * 1024 * 1024 });
+/** @param within a command that runs it, such as `ip netns exec NAME` */
+export async function runCli(args: readonly string[], input?: string, within: readonly string[] = []): Promise<CliResult> {
+  const [program = holdfast, ...argv] = [...within, holdfast, ...args];
+  const running = promisify(execFile)(program, argv, { maxBuffer: 256 * 1024 * 1024 });
   running.child.stdin?.on('error', () => {});
   running.child.stdin?.end(input ?? '');
   try {

@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GrpcAdminClient } from '../../dist/adapters/admin/grpc-admin-client.js';
+import { type Child, Children } from '../rig/children.ts';
+import { cpuSeconds } from '../rig/usage.ts';
+import type { ServerPlace } from './protocol.ts';
+
+const program = join(import.meta.dirname, '../../bin/holdfast');
+const READY_MS = 60_000;
+const LOOK_MS = 20;
+const HOST = '127.0.0.1';
+
+/** What a server has used: CPU seconds since it was started, and what it occupies now. */
+export interface Used {
+  readonly cpuSeconds: number;
+  readonly residentMb: number;
+}
+
+/** One `holdfast server` with its own store in a folder. */
+export class FleetServer implements AsyncDisposable {
+  readonly place: ServerPlace;
+  readonly #folder: string;
+  readonly #children: Children;
+  readonly #profile: string | undefined;
+  #child: Child | undefined;
+
+  private constructor(folder: string, ports: readonly [number, number], profile: string | undefined) {
+    const [registrationPort, nodesPort] = ports;
+    this.place = { host: HOST, registrationPort, nodesPort, root: join(folder, 'data/registration-ca.crt') };
+    this.#folder = folder;
+    this.#children = new Children(folder);
+    this.#profile = profile;
+  }
+
+  /** In `folder`. CPU profiles go to `profile`, if it is given, when a server ends well. */
+  static async in(folder: string, profile: string | undefined): Promise<FleetServer> {
+    return new FleetServer(folder, [await freePort(), await freePort()], profile);
+  }
+
+  /** Resolves when nodes are served. */
+  async start(): Promise<void> {
+    const { registrationPort, nodesPort } = this.place;
+    const listen = (flag: string, port: number) => [`--server-listen-${flag}`, `${HOST}:${port}`];
+    const flags = ['--data-dir', this.#dataDir, ...listen('l1', registrationPort), ...listen('l2', nodesPort)];
+    const options = this.#profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${this.#profile}` };
+    const command = ['setpriv', '--pdeathsig', 'TERM', program, 'server', ...flags, '--log-level', 'warn'];
+    const child = this.#children.start('server', command, options);
+    this.#child = child;
+    const until = performance.now() + READY_MS;
+    while (!child.said().includes('is ready')) {
+      if (!child.running() || performance.now() > until) throw new Error(`the server does not start: ${child.said()}`);
+      await sleep(LOOK_MS);
+    }
+  }
+
+  /** As an administrator does. */
+  stop(): Promise<void> {
+    return this.#end('SIGTERM');
+  }
+
+  /** As the kernel does when memory is short. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL');
+  }
+
+  client(): GrpcAdminClient {
+    return new GrpcAdminClient(join(this.#dataDir, 'admin/admin.sock'));
+  }
+
+  used(): Used {
+    const pid = this.#child?.pid ?? -1;
+    const resident = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return { cpuSeconds: cpuSeconds(pid), residentMb: (Number(resident ?? 0) * 1_024) / 1e6 };
+  }
+
+  /** Of a file of the data directory and its write-ahead log, MB. */
+  async fileMb(name: string): Promise<number> {
+    const sizes = await Promise.all(
+      [name, `${name}-wal`].map((file) =>
+        stat(join(this.#dataDir, file)).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      ),
+    );
+    return sizes.reduce((sum, size) => sum + size) / 1e6;
+  }
+
+  /** Entries that the log keeps, and those that it ever had. To be asked when the server has ended. */
+  entries(): { readonly kept: number; readonly written: number } {
+    using db = new DatabaseSync(join(this.#dataDir, 'log.db'), { readOnly: true });
+    const row = db.prepare('SELECT count(*) AS kept, max(revision) AS written FROM entries').get();
+    return { kept: Number(row?.kept ?? 0), written: Number(row?.written ?? 0) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#children[Symbol.asyncDispose]();
+  }
+
+  get #dataDir(): string {
+    return join(this.#folder, 'data');
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    process.kill(child.pid, signal);
+    while (child.running()) await sleep(LOOK_MS);
+    await child.stop();
+  }
+}
+
+/** One that nobody has at present. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, HOST);
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  if (address === null || typeof address === 'string') throw new Error('a port has no number');
+  return address.port;
+}

@@ -1,0 +1,165 @@
+import { type ChangeTimes, type Figure, type Measured, quantile } from '../fleet/figures.ts';
+import type { Effort } from '../fleet/measure.ts';
+import { type Bar, barChart, type Panel } from './chart.ts';
+import type { Machine } from './machine.ts';
+import { formatNumber, markdownTable } from './tables.ts';
+
+/** What is wanted of 1,000 agents on two cores. */
+const PROPAGATION_MS = 1_000;
+const MEMORY_MB = 500;
+const MANY = 10_000;
+/** Limits of the server, which no machine makes faster. */
+const REGISTRATIONS_PER_SECOND = 50;
+const COME_BACK_PER_SECOND = 100;
+const HEARTBEAT_SECONDS = 5;
+
+export interface FleetPageFacts {
+  readonly machine: Machine;
+  readonly effort: Effort;
+  readonly chart: string;
+  readonly data: string;
+}
+
+/** docs/benchmarks/fleet.md, whole. */
+export function fleetPage({ figures, changes }: Measured, { machine, effort, chart, data }: FleetPageFacts): string {
+  const sizes = sizesOf(figures);
+  const about = markdownTable(
+    ['measured', ''],
+    [
+      ['date', machine.date],
+      ['machine', machine.hardware],
+      ['kernel', machine.kernel],
+      ['versions', machine.versions.filter((version) => /^(Node|Holdfast)/.test(version)).join('; ')],
+    ],
+  );
+  return `<!-- Written by \`npm run bench:fleet\`; edit bench/report/fleet-page.ts instead. -->
+
+# One control plane and its fleet
+
+**The absolute numbers are those of a small, noisy machine.** Server and all agents share its cores, and other programs run on it; how much
+CPU these took is the last row. On a machine that the server has for itself everything here is faster, above all what ends with the last
+agent: the agents' own work is then elsewhere.
+
+${about}
+${verdicts(figures, changes)}
+![What was used of what is allowed](${chart})
+
+## All figures
+
+${sections(figures, sizes)}
+## What this means for ${formatNumber(MANY)} nodes
+
+${outlook(figures, Math.max(...sizes))}
+## How it is measured
+
+A real \`holdfast server\` process on its embedded store, in a folder of its own. The agents are simulated, 250 in a process: each registers
+with a token of its own, makes its own key, and keeps two connections of mutual TLS with its own certificate, one for the link with a
+heartbeat every ${HEARTBEAT_SECONDS} s, one for the log. Link, registration and log are the code that \`holdfast agent\` runs; an agent of the bench answers instructions at once,
+keeps nothing on disk and carries no traffic. They come over loopback addresses, and are started 100 a second.
+
+A change is an \`apply\` of one of 50 services with other endpoints, ${effort.changesPerSecond} a second, ${effort.changes} in all, at their times whether or not those before have
+arrived; it has arrived when the agent's view has it. Times are of the kernel's monotonic clock, which all processes share. CPU and
+memory are those of the server's process, from /proc. Restarts count from the signal on; the server spreads the return of its agents over
+10 s at least, and 100 a second. All figures and each change are in [${data}](${data}).
+
+## To repeat it
+
+    npm run bench:fleet                              # 100, then 1,000 agents; on a machine that does nothing else
+    npm run bench:fleet -- --agents 5000             # about 50 kB and two descriptors an agent on either side: \`ulimit -n\`
+    npm run bench:fleet -- --profile /tmp/profiles   # CPU profiles of the server as well
+    npm run bench:fleet -- --quick                   # a smoke run; writes to build/bench only
+`;
+}
+
+/** What was used of what is allowed: 1 is the bar. */
+export function fleetChart({ figures, changes }: Measured): string {
+  const sizes = sizesOf(figures);
+  const propagation = sizes.flatMap((agents): Bar[] => {
+    const times = changes.filter((change) => change.agents === agents).map(({ lastMs }) => lastMs / PROPAGATION_MS);
+    if (times.length === 0) return [];
+    const [value, least, most] = [quantile(times, 0.99), quantile(times, 0), quantile(times, 1)];
+    return [{ label: `${agents} agents, p99`, note: ms(value * PROPAGATION_MS), value, least, most, emphasised: true }];
+  });
+  const memory = sizes.flatMap((agents): Bar[] => {
+    const used = ['idle: memory with agents', 'changes: memory'].flatMap((key) => figureOf(figures, agents, key) ?? []);
+    const [least, most] = [Math.min(...used) / MEMORY_MB, Math.max(...used) / MEMORY_MB];
+    return [
+      { label: `${agents} agents`, note: `${formatNumber(most * MEMORY_MB)} MB`, value: most, least, most, emphasised: true },
+    ];
+  });
+  const panels: readonly Panel[] = [
+    { title: 'From apply to the last agent, of 1 s', bars: propagation },
+    { title: 'Memory of the server, of 500 MB', bars: memory },
+  ];
+  return barChart('What was used of what is allowed for 1,000 agents; shorter is better', panels);
+}
+
+function verdicts(figures: readonly Figure[], changes: readonly ChangeTimes[]): string {
+  const agents = Math.max(...sizesOf(figures));
+  const p99 = figureOf(figures, agents, 'changes: apply to the last agent, p99') ?? Number.NaN;
+  const memory = figureOf(figures, agents, 'changes: memory') ?? Number.NaN;
+  const rows = [
+    [
+      `\`apply\` to the last of ${agents} agents, p99 of ${changes.filter((each) => each.agents === agents).length}`,
+      ms(p99),
+      ms(PROPAGATION_MS),
+    ],
+    [`memory of the server with ${agents} agents`, `${formatNumber(memory)} MB`, `${MEMORY_MB} MB`],
+  ];
+  const wanted = markdownTable(['', 'measured', 'wanted, at most, for 1,000'], rows);
+  return `${wanted}`;
+}
+
+function sections(figures: readonly Figure[], sizes: readonly number[]): string {
+  const parts = [...new Set(figures.map(({ part }) => part))];
+  const rows = parts.flatMap((part) => {
+    const names = [...new Set(figures.filter((figure) => figure.part === part).map(({ name }) => name))];
+    return names.map((name) => {
+      const unit = figures.find((figure) => figure.part === part && figure.name === name)?.unit ?? '';
+      const cells = sizes.map((agents) => {
+        const value = figureOf(figures, agents, `${part}: ${name}`);
+        return value === undefined ? '-' : formatNumber(value);
+      });
+      return [part, name, unit, ...cells];
+    });
+  });
+  return markdownTable(['part', '', 'unit', ...sizes.map((agents) => `${agents} agents`)], rows);
+}
+
+/** By proportion from the largest fleet; nothing of it was measured. */
+function outlook(figures: readonly Figure[], agents: number): string {
+  const value = (key: string) => figureOf(figures, agents, key) ?? Number.NaN;
+  const times = MANY / agents;
+  const empty = value('idle: memory without agents');
+  const memory = empty + (value('changes: memory') - empty) * times;
+  const cores = value('idle: server CPU') * times;
+  const changeMs = value('changes: server CPU per change, without idle') * times;
+  const registering = MANY / REGISTRATIONS_PER_SECOND;
+  const instructing = (value('an instruction to each agent: server CPU per instruction') * MANY) / 1_000;
+  const back = MANY / COME_BACK_PER_SECOND;
+  const backCpu = (value('planned restart: server CPU per agent until then') * MANY) / 1_000;
+  return `By proportion from ${agents} agents; nothing of it was measured. JavaScript of the server runs on one core, so that one second of CPU is
+one second of time at best.
+
+- **Memory**: ${formatNumber(memory)} MB, ${formatNumber(((value('changes: memory') - empty) * 1_000) / agents)} MB for each thousand agents beside ${formatNumber(empty)} MB.
+- **At rest**: ${formatNumber(MANY / HEARTBEAT_SECONDS)} heartbeats a second and what belongs to them take ${formatNumber(cores)} of one core.
+- **A change** takes ${ms(changeMs)} of CPU to reach all: that is the least time until the last agent has it, and more than ${formatNumber(((1 - Math.min(1, cores)) * 1_000) / changeMs)}
+  changes a second, one \`apply\` each, cannot be carried beside the heartbeats. Services that change together belong into one \`apply\`: it is one entry for all of them.
+- **Registration** takes ${formatNumber(registering)} s: the server lets ${REGISTRATIONS_PER_SECOND} a second in, whoever asks.
+- **After a restart** agents come back within ${formatNumber(back)} s, ${COME_BACK_PER_SECOND} a second, which takes ${formatNumber(backCpu)} s of CPU. Traffic goes on meanwhile: nodes serve what they know.
+- **An instruction to each node** takes ${formatNumber(instructing)} s of CPU.
+`;
+}
+
+function sizesOf(figures: readonly Figure[]): readonly number[] {
+  return [...new Set(figures.map(({ agents }) => agents))].sort((a, b) => a - b);
+}
+
+/** @param key `part: name` */
+function figureOf(figures: readonly Figure[], agents: number, key: string): number | undefined {
+  return figures.find((figure) => figure.agents === agents && `${figure.part}: ${figure.name}` === key)?.value;
+}
+
+function ms(value: number): string {
+  return `${formatNumber(value)} ms`;
+}

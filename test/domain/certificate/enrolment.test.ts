@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { decodeEnrolment, encodeEnrolment } from '../../../src/domain/certificate/enrolment.js';
+import { hostPort, type PortNumber } from '../../../src/domain/kernel/network.js';
+
+const server = (text: string) => {
+  const found = hostPort(text, 9192 as PortNumber);
+  if (found === undefined) throw new Error(text);
+  return found;
+};
+
+test('what is written is read again', () => {
+  const file = { servers: [server('a.example'), server('[fd00::1]:1')] };
+  expect(encodeEnrolment(file)).toBe('{\n  "servers": [\n    "a.example:9192",\n    "[fd00::1]:1"\n  ]\n}\n');
+  expect(decodeEnrolment(encodeEnrolment(file))).toEqual(file);
+});
+
+test('a server without a port has that of the mutual channel', () => {
+  expect(decodeEnrolment('{"servers":["a.example"]}')).toEqual({ servers: [server('a.example:9192')] });
+});
+
+test.each(['', '{', '[]', 'null', '{}', '{"servers":[]}', '{"servers":"a"}', '{"servers":["a b"]}', '{"servers":["a",7]}'])(
+  '%j is none',
+  (text) => {
+    expect(decodeEnrolment(text)).toBeUndefined();
+  },
+);

@@ -1,0 +1,101 @@
+// fleet-peer.mjs installer FOLDER | greet TEXT | echo | proxy HOST PORT | client GREET_HOST PORT ECHO_HOST PORT: see fleet-peer.ts
+import { readFile } from 'node:fs/promises';
+import { createServer as createWebServer } from 'node:http';
+import { connect, createServer } from 'node:net';
+
+const [kind, ...args] = process.argv.slice(2);
+const PAUSE_MS = 50;
+
+/** `append.17` is the file `append` with 17 for each `@N`. */
+async function script(url) {
+  const [file, number = ''] = new URL(url, 'http://localhost').searchParams.get('t').split('.');
+  return (await readFile(`${args[0]}/${file}`, 'utf8')).replaceAll('@N', number);
+}
+
+function installer() {
+  return createWebServer((request, response) => {
+    if (!request.url.startsWith('/scripts')) return response.end('hello\n');
+    script(request.url).then(
+      (text) => response.end(text),
+      () => response.writeHead(404).end(),
+    );
+  });
+}
+
+const pairs = new Set();
+
+function proxy() {
+  const [host, port] = args;
+  return createServer((inner) => {
+    const outer = connect({ host, port: Number(port) });
+    const pair = { from: inner.remoteAddress, inner, outer };
+    const end = () => {
+      inner.destroy();
+      outer.destroy();
+      pairs.delete(pair);
+    };
+    pairs.add(pair);
+    for (const socket of [inner, outer]) socket.on('error', end).on('close', end);
+    inner.pipe(outer).pipe(inner);
+  });
+}
+
+const counts = { asked: 0, echoed: 0, failures: [] };
+
+/** A new connection every 50 ms, and one that lives as long as it can and is asked for an echo every 50 ms. */
+function client() {
+  const [greetHost, greetPort, echoHost, echoPort] = args;
+  const fail = (what) => (error) => counts.failures.push(`${new Date().toISOString()} ${what}: ${error.code ?? error.message}`);
+  const ask = () => {
+    let answer = '';
+    const again = () => setTimeout(ask, PAUSE_MS);
+    const socket = connect({ host: greetHost, port: Number(greetPort), timeout: 5_000 });
+    socket.on('connect', () => socket.write('?')).on('data', (data) => (answer += data));
+    socket.on('timeout', () => socket.destroy(new Error('no answer')));
+    socket.on('end', () => (answer === '' ? fail('new')(new Error('empty')) : counts.asked++));
+    socket.on('error', fail('new')).on('close', again);
+  };
+  const hold = () => {
+    const socket = connect({ host: echoHost, port: Number(echoPort), timeout: 5_000 });
+    let timer;
+    const say = () => socket.write('?');
+    socket.on('connect', say).on('data', () => {
+      counts.echoed++;
+      timer = setTimeout(say, PAUSE_MS);
+    });
+    socket.on('timeout', () => socket.destroy(new Error('no echo')));
+    socket.on('end', () => fail('held')(new Error('ended'))).on('error', fail('held'));
+    socket.on('close', () => {
+      clearTimeout(timer);
+      setTimeout(hold, PAUSE_MS);
+    });
+  };
+  ask();
+  hold();
+}
+
+function listener() {
+  if (kind === 'installer') return installer();
+  if (kind === 'proxy') return proxy();
+  if (kind === 'echo') return createServer((socket) => socket.on('error', () => {}).pipe(socket));
+  return createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end(`${args[0]}\n`)));
+}
+
+if (kind === 'client') {
+  client();
+  process.send(0);
+} else {
+  const server = listener();
+  server.listen(0, '0.0.0.0', 4096, () => process.send(server.address().port));
+}
+process.on('message', (message) => {
+  if (message === 'counts') process.send(counts);
+  if (typeof message.cut !== 'string') return;
+  const cut = [...pairs].filter(({ from }) => from === message.cut);
+  for (const { inner, outer } of cut) {
+    inner.resetAndDestroy();
+    outer.resetAndDestroy();
+  }
+  process.send(cut.length);
+});
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,226 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type GetInstructionResponse,
+  type Instruction,
+  InstructionState,
+} from '../../../src/adapters/generated/holdfast/admin/v1/fleet.js';
+import { runCli, temporaryFolder } from './daemon.js';
+import { FleetDaemon, until } from './fleet-daemon.js';
+import { FleetNetwork, type NetworkSpace } from './fleet-network.js';
+import { FleetPeer } from './fleet-peer.js';
+
+export const isFull = process.env.HOLDFAST_TEST_SIZE === 'full';
+
+/** An agent and the node that it is. */
+export interface FleetAgent {
+  readonly nid: string;
+  readonly daemon: FleetDaemon;
+}
+
+export interface FleetOptions {
+  readonly agents?: number;
+  /** Bodies by name: `@N` stands for what follows the dot in `append.17`. */
+  readonly scripts?: Readonly<Record<string, string>>;
+  /** Between agents and server. */
+  readonly behindProxy?: boolean;
+}
+
+/** A server, its agents, and what serves their scripts: real processes in a network of their own, gone with its disposal. */
+export class Fleet implements AsyncDisposable {
+  readonly folder: string;
+  readonly network: FleetNetwork;
+  readonly server: FleetDaemon;
+  readonly agents: FleetAgent[] = [];
+  readonly installer: FleetPeer;
+  readonly proxy: FleetPeer | undefined;
+  readonly #stack: AsyncDisposableStack;
+
+  private constructor(parts: Pick<Fleet, 'folder' | 'network' | 'server' | 'installer' | 'proxy'>, stack: AsyncDisposableStack) {
+    this.folder = parts.folder;
+    this.network = parts.network;
+    this.server = parts.server;
+    this.installer = parts.installer;
+    this.proxy = parts.proxy;
+    this.#stack = stack;
+  }
+
+  /** Everything runs, and every agent has its link. */
+  static async start({ agents = 1, scripts = {}, behindProxy = false }: FleetOptions = {}): Promise<Fleet> {
+    await using stack = new AsyncDisposableStack();
+    const { path: folder } = stack.use(await temporaryFolder());
+    const network = stack.use(await FleetNetwork.make());
+    const server = new FleetDaemon({ verb: 'server', space: network.hub, root: join(folder, 'server'), flags: [] });
+    stack.defer(async () => void (await server.stop('SIGKILL')));
+    await mkdir(join(folder, 'scripts'));
+    for (const [name, body] of Object.entries(scripts)) await writeFile(join(folder, 'scripts', name), body);
+    const peer = async (kind: string, ...args: readonly (string | number)[]) => {
+      const started = await FleetPeer.start(network.hub, kind, ...args);
+      stack.defer(() => started.kill());
+      return started;
+    };
+    const installer = await peer('installer', join(folder, 'scripts'));
+    const proxy = behindProxy ? await peer('proxy', network.hub.address, 9192) : undefined;
+    await server.start();
+    const fleet = new Fleet({ folder, network, server, installer, proxy }, stack.move());
+    try {
+      for (let number = 0; number < agents; number++) await fleet.#place();
+      await Promise.all(fleet.agents.map(({ daemon }) => daemon.start()));
+      await fleet.linked();
+    } catch (error) {
+      await fleet[Symbol.asyncDispose]();
+      throw error;
+    }
+    return fleet;
+  }
+
+  /** A peer in a namespace, until the fleet is gone. */
+  async peer(space: NetworkSpace, kind: string, ...args: readonly (string | number)[]): Promise<FleetPeer> {
+    const started = await FleetPeer.start(space, kind, ...args);
+    this.#stack.defer(() => started.kill());
+    return started;
+  }
+
+  /** An agent's daemon with the fleet's settings; it is killed with the fleet. */
+  daemonAt(space: NetworkSpace, root: string, nodeName = space.name): FleetDaemon {
+    const port = this.proxy?.port ?? 9192;
+    const flags = [
+      ...['--client-server-nodeward', `${this.network.hub.address}:${port}`],
+      ...['--client-server-installer', `http://${this.network.hub.address}:${this.installer.port}`],
+      // They all have the host name of this machine.
+      ...['--node-name', nodeName, '--metrics-listen', 'off'],
+    ];
+    const daemon = new FleetDaemon({ verb: 'agent', space, root, flags });
+    this.#stack.defer(async () => void (await daemon.stop('SIGKILL')));
+    return daemon;
+  }
+
+  /** One more machine, registered; its agent does not run yet. */
+  async #place(): Promise<void> {
+    const space = await this.network.join();
+    const root = join(this.folder, space.name);
+    await mkdir(join(root, 'etc'), { recursive: true });
+    await writeFile(join(root, 'etc/machine-id'), `${randomBytes(16).toString('hex')}\n`);
+    const { token } = await this.server.ask((client, given) =>
+      client.createToken({ account: '', ttlMs: 600_000n, replace: '' }, given),
+    );
+    const tokenFile = join(root, 'token');
+    await writeFile(tokenFile, token);
+    const from = [
+      '--server',
+      this.network.hub.address,
+      '--account',
+      'default',
+      '--ca',
+      `${this.server.dataDir}/registration-ca.crt`,
+    ];
+    const args = ['register', ...from, '--token-file', tokenFile, '--root', root, '--data-dir', '/data', '-o', 'json'];
+    const registered = await runCli(args, undefined, ['ip', 'netns', 'exec', space.name]);
+    if (registered.code !== 0) throw new Error(`register ended with ${registered.code}: ${registered.stderr}`);
+    this.agents.push({ nid: JSON.parse(registered.stdout).nid, daemon: this.daemonAt(space, root) });
+  }
+
+  /** Every agent has its link. */
+  async linked(withinMs = 45_000): Promise<void> {
+    const states = () =>
+      this.server.ask(async (client, given) => (await client.listNodes(given)).nodes.map(({ state }) => state));
+    await until(states, (all) => all.length >= this.agents.length && all.every((state) => state === 'online'), withinMs);
+  }
+
+  agent(number = 0): FleetAgent {
+    const agent = this.agents[number];
+    if (agent === undefined) throw new Error(`there is no agent ${number}`);
+    return agent;
+  }
+
+  async send(nid: string, type: string, payload: object, tag = ''): Promise<Instruction> {
+    const request = { node: nid, type, json: JSON.stringify(payload), tag, expiresMs: 0n };
+    const { instruction } = await this.server.ask((client, given) => client.send(request, given));
+    if (instruction === undefined) throw new Error('the server answered without an instruction');
+    return instruction;
+  }
+
+  /** Sends and waits for the result. */
+  async result(nid: string, type: string, payload: object, tag?: string): Promise<Result> {
+    const sent = await this.send(nid, type, payload, tag);
+    return this.resultOf(nid, sent.tag);
+  }
+
+  /** Waits until it has ended. */
+  async resultOf(nid: string, tag: string): Promise<Result> {
+    return this.server.ask(async (client, given) => {
+      for await (const { instruction } of client.watchInstructions({ node: nid, tag }, given)) {
+        if (instruction !== undefined && hasEnded(instruction)) break;
+      }
+      return resultOf(await client.getInstruction({ node: nid, tag }, given));
+    });
+  }
+
+  /** All of them, with their replies, when each has ended. */
+  async allResults(withinMs: number): Promise<readonly Result[]> {
+    const list = () =>
+      this.server.ask(async (client, given) => (await client.listInstructions({ node: '' }, given)).instructions);
+    const ended = await until(list, (all) => all.every(hasEnded), withinMs);
+    return this.server.ask(async (client, given) => {
+      const results: Result[] = [];
+      for (const { node, tag } of ended) results.push(resultOf(await client.getInstruction({ node, tag }, given)));
+      return results;
+    });
+  }
+
+  /** A service with port 80. @throws Error when it is refused */
+  async apply(name: string, endpoints: readonly object[]): Promise<void> {
+    const spec = { ports: [{ name: 'tcp', port: 80 }], endpoints };
+    const manifest = { apiVersion: 'holdfast/v1', kind: 'Service', metadata: { name }, spec };
+    const documents = [{ file: 'test', number: 0, path: '', json: JSON.stringify(manifest) }];
+    const request = { documents, source: 'test', prune: false, dryRun: false, requestId: randomUUID() };
+    const { problems } = await this.server.ask((client, given) => client.apply(request, given));
+    if (problems.length > 0) throw new Error(JSON.stringify(problems));
+  }
+
+  /** Names and addresses of all services, as a daemon knows them. */
+  async services(daemon: FleetDaemon): Promise<ReadonlyMap<string, string>> {
+    const selector = { kind: 'Service', namespace: 'default', name: '', labels: '' };
+    const { objectsJson } = await daemon.ask((client, given) => client.get({ selector }, given));
+    const items: readonly Listed[] = objectsJson.map((json) => JSON.parse(json));
+    return new Map(items.map(({ metadata, status }) => [metadata.name, status.vip]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+}
+
+interface Listed {
+  readonly metadata: { readonly name: string };
+  readonly status: { readonly vip: string };
+}
+
+export interface Result {
+  readonly node: string;
+  readonly tag: string;
+  readonly state: InstructionState;
+  readonly replyType: string;
+  /** The reply's value, or the text of an error. */
+  readonly reply: unknown;
+}
+
+const endStates = [InstructionState.DONE, InstructionState.UNKNOWN, InstructionState.EXPIRED, InstructionState.CANCELLED];
+
+function hasEnded({ state }: Instruction): boolean {
+  return endStates.includes(state);
+}
+
+function resultOf({ instruction, replyJsonB64 }: GetInstructionResponse): Result {
+  if (instruction === undefined) throw new Error('the server answered without an instruction');
+  const { node, tag, state, replyType } = instruction;
+  const isText = replyType === 'ERROR' || replyType === '';
+  return {
+    node,
+    tag,
+    state,
+    replyType,
+    reply: isText ? replyJsonB64 : JSON.parse(Buffer.from(replyJsonB64, 'base64').toString()),
+  };
+}
