@@ -1,6 +1,7 @@
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Aid } from '../../domain/link/model.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
+import type { Backups } from '../../ports/driving/backups.js';
 import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
 import type { Tokens } from '../../ports/driving/tokens.js';
 import type { Logger } from '../../ports/logger.js';
@@ -22,6 +23,7 @@ export interface FleetParts {
   readonly instructions: Instructions;
   readonly nodes: FleetNodes;
   readonly tokens: Tokens;
+  readonly backups: Backups;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
   readonly logger: Logger;
@@ -38,6 +40,7 @@ export function fleetHandlers(calls: GrpcCalls, parts: FleetParts): FleetService
     ...instructionHandlers(calls, parts, audited),
     ...nodeHandlers(calls, parts, audited),
     ...tokenHandlers(calls, parts, audited),
+    ...backupHandlers(calls, parts, audited),
   };
 }
 
@@ -113,6 +116,17 @@ function nodeHandlers(
       const why = reason === '' ? 'an operator has revoked it' : reason;
       await audited.run(record, { signal }, () => nodes.revokeCertificate(serial, why, { signal }));
       return {};
+    }),
+  };
+}
+
+/** Who takes one away is on record before the first byte leaves. */
+function backupHandlers(calls: GrpcCalls, { backups }: FleetParts, audited: Audited): Handlers<'backup'> {
+  return {
+    backup: calls.streaming(async function* ({ withKey }, signal, who) {
+      const record = { who, type: 'admin.backup', tag: withKey ? 'with key' : 'without key', payload: '' };
+      await audited.run(record, { signal }, async () => {});
+      for await (const piece of backups.take({ withKey }, { signal })) yield { piece: Buffer.from(piece) };
     }),
   };
 }

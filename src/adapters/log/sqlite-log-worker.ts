@@ -20,6 +20,8 @@ function run(request: LogCall): unknown {
       return file.read(request.first);
     case 'copy':
       return file.copy(request.now);
+    case 'copyTo':
+      return file.copyTo(request.file);
     case 'close':
       return file.close();
   }

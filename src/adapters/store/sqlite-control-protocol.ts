@@ -33,4 +33,5 @@ export type ControlCall =
   | { readonly call: 'commit'; readonly commits: readonly Commit[] }
   | { readonly call: 'get'; readonly key: string }
   | { readonly call: 'list'; readonly prefix: string }
+  | { readonly call: 'copyTo'; readonly file: string }
   | { readonly call: 'close' };

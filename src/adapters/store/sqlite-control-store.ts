@@ -78,6 +78,12 @@ export class SqliteControlStore implements OwnedControlStore {
     return this.#commits.commit({ conditions, writes }, options);
   }
 
+  /** A copy as of one moment, in a new file (0600), checked. @throws AgentError `store.unavailable`, `store.corrupt` */
+  async copyTo(file: string): Promise<void> {
+    if (this.#opening === undefined || this.#closing !== undefined) throw closed();
+    await this.#thread.ask<void>({ call: 'copyTo', file });
+  }
+
   async *watch(
     prefix: string,
     { signal, first = () => {} }: CallOptions & { readonly first?: () => void },

@@ -18,6 +18,8 @@ function run(request: ControlCall): unknown {
       return file.get(request.key);
     case 'list':
       return file.list(request.prefix);
+    case 'copyTo':
+      return file.copyTo(request.file);
     case 'close':
       return file.close();
   }

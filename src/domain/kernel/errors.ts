@@ -67,6 +67,18 @@ export const errorCodes = {
   'agent.timed_out': { kind: 'unavailable', retry: true, remedy: 'look in the log for what it was waiting for' },
   'audit.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
   'audit.unreadable': { kind: 'invalid', retry: false, remedy: 'run it as the user that the daemon runs as' },
+  'backup.busy': { kind: 'conflict', retry: true, remedy: 'wait until the other archive is made' },
+  'backup.invalid': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'take another archive, one that `holdfast backup` said it had made',
+  },
+  'backup.not_made': { kind: 'unavailable', retry: true, remedy: 'free disk space for a copy of the stores, then try again' },
+  'backup.not_offered': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'take a snapshot of the etcd with `etcdctl snapshot save`, and keep `sealing.key` of a data directory elsewhere',
+  },
   'certificate.csr_invalid': {
     kind: 'invalid',
     retry: false,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { sweepEnrolment } from '../../../src/app/certificate/sweep.js';
+import { settleRestored } from '../../../src/app/fleet/settle-restored.js';
 import { nid } from '../../../src/domain/link/model.js';
 import { fakeCsr } from '../../fakes/fake-certificates.js';
 import { acme, DAY, enrolmentRig, MINUTE, machine, options, peer } from './rig.js';
@@ -112,6 +113,15 @@ describe('nodes', () => {
     expect(() => service.admit(mine)).toThrow('stolen');
     expect((await registrations.list(options)).length).toBe(1);
   });
+});
+
+test('F7: of a store that was put back no token can be used that may have been used since', async () => {
+  const { clock, register, token, tokens, store } = enrolmentRig();
+  await register({ token: await token() });
+  const unused = await token();
+  expect((await settleRestored(store, clock.now(), options)).tokens).toBe(1);
+  expect((await tokens.list(options)).map(({ usedBy }) => usedBy === undefined)).toEqual([false]);
+  await expect(register({ ...machine('m2'), token: unused })).rejects.toMatchObject({ code: 'certificate.token_refused' });
 });
 
 describe('the sweep', () => {

@@ -173,6 +173,15 @@ export interface RevokeCertificateRequest {
 export interface RevokeCertificateResponse {
 }
 
+export interface BackupRequest {
+  /** Also the key that secrets in it are sealed with. */
+  withKey: boolean;
+}
+
+export interface BackupResponse {
+  piece: Buffer;
+}
+
 export interface CreateTokenRequest {
   /** Empty: the account of the control plane. */
   account: string;
@@ -1771,6 +1780,116 @@ export const RevokeCertificateResponse: MessageFns<RevokeCertificateResponse> = 
   },
 };
 
+function createBaseBackupRequest(): BackupRequest {
+  return { withKey: false };
+}
+
+export const BackupRequest: MessageFns<BackupRequest> = {
+  encode(message: BackupRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.withKey !== false) {
+      writer.uint32(8).bool(message.withKey);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BackupRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBackupRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.withKey = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BackupRequest>): BackupRequest {
+    return BackupRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BackupRequest>): BackupRequest {
+    const message = createBaseBackupRequest();
+    message.withKey = object.withKey ?? false;
+    return message;
+  },
+};
+
+function createBaseBackupResponse(): BackupResponse {
+  return { piece: Buffer.alloc(0) };
+}
+
+export const BackupResponse: MessageFns<BackupResponse> = {
+  encode(message: BackupResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.piece.length !== 0) {
+      writer.uint32(10).bytes(message.piece);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BackupResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBackupResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.piece = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BackupResponse>): BackupResponse {
+    return BackupResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BackupResponse>): BackupResponse {
+    const message = createBaseBackupResponse();
+    message.piece = object.piece ?? Buffer.alloc(0);
+    return message;
+  },
+};
+
 function createBaseCreateTokenRequest(): CreateTokenRequest {
   return { account: "", ttlMs: 0n, replace: "" };
 }
@@ -2361,6 +2480,16 @@ export const FleetServiceService = {
     responseSerialize: (value: ListTokensResponse): Buffer => Buffer.from(ListTokensResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListTokensResponse => ListTokensResponse.decode(value),
   },
+  /** An archive of the control plane, in pieces, whole when the stream ends well. */
+  backup: {
+    path: "/holdfast.admin.v1.FleetService/Backup" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: BackupRequest): Buffer => Buffer.from(BackupRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): BackupRequest => BackupRequest.decode(value),
+    responseSerialize: (value: BackupResponse): Buffer => Buffer.from(BackupResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): BackupResponse => BackupResponse.decode(value),
+  },
   revokeToken: {
     path: "/holdfast.admin.v1.FleetService/RevokeToken" as const,
     requestStream: false as const,
@@ -2391,6 +2520,8 @@ export interface FleetServiceServer extends UntypedServiceImplementation {
   revokeCertificate: handleUnaryCall<RevokeCertificateRequest, RevokeCertificateResponse>;
   createToken: handleUnaryCall<CreateTokenRequest, CreateTokenResponse>;
   listTokens: handleUnaryCall<ListTokensRequest, ListTokensResponse>;
+  /** An archive of the control plane, in pieces, whole when the stream ends well. */
+  backup: handleServerStreamingCall<BackupRequest, BackupResponse>;
   revokeToken: handleUnaryCall<RevokeTokenRequest, RevokeTokenResponse>;
 }
 
@@ -2558,6 +2689,13 @@ export interface FleetServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListTokensResponse) => void,
   ): ClientUnaryCall;
+  /** An archive of the control plane, in pieces, whole when the stream ends well. */
+  backup(request: BackupRequest, options?: Partial<CallOptions>): ClientReadableStream<BackupResponse>;
+  backup(
+    request: BackupRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<BackupResponse>;
   revokeToken(
     request: RevokeTokenRequest,
     callback: (error: ServiceError | null, response: RevokeTokenResponse) => void,
