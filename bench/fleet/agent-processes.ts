@@ -31,8 +31,9 @@ export class AgentProcesses implements AsyncDisposable {
     };
   }
 
-  async start(): Promise<void> {
-    await this.#all((each) => each.call('start', {}));
+  /** Evenly over a time; resolves when the last one was started. */
+  async start(overMs: number): Promise<void> {
+    await this.#all((each) => each.call('start', { overMs }));
   }
 
   async linked(): Promise<number> {

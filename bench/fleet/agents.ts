@@ -1,4 +1,5 @@
 // A process full of agents, which does what the bench asks of it over the channel it was started with, and ends with it.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { SimulatedAgent } from './agent.ts';
 import type { Answer, CallName, Calls, Question } from './protocol.ts';
 
@@ -24,8 +25,12 @@ const handlers: Handlers = {
       heldBack: agents.reduce((sum, { heldBack }) => sum + heldBack, 0),
     };
   },
-  start: async () => {
-    await Promise.all(agents.map((agent) => agent.start()));
+  start: async ({ overMs }) => {
+    const startOne = async (agent: SimulatedAgent, index: number) => {
+      await sleep((overMs * index) / agents.length);
+      await agent.start();
+    };
+    await Promise.all(agents.map(startOne));
     return {};
   },
   linked: async () => ({ agents: agents.filter(({ isLinked }) => isLinked).length }),
@@ -46,7 +51,7 @@ async function answer<Name extends CallName>(name: Name, ask: unknown): Promise<
 }
 
 function tell(message: Answer): void {
-  process.send?.(message);
+  if (process.connected) process.send?.(message);
 }
 
 process.on('message', ({ number, name, ask }: Question) => {

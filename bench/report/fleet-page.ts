@@ -52,10 +52,10 @@ ${sections(figures, sizes)}
 ${outlook(figures, Math.max(...sizes))}
 ## How it is measured
 
-A real \`holdfast server\` process on its embedded store, in a folder of its own. The agents are simulated, ${'250'} in a process: each registers
+A real \`holdfast server\` process on its embedded store, in a folder of its own. The agents are simulated, 250 in a process: each registers
 with a token of its own, makes its own key, and keeps two connections of mutual TLS with its own certificate, one for the link with a
 heartbeat every ${HEARTBEAT_SECONDS} s, one for the log. Link, registration and log are the code that \`holdfast agent\` runs; an agent of the bench answers instructions at once,
-keeps nothing on disk and carries no traffic. They come over loopback addresses.
+keeps nothing on disk and carries no traffic. They come over loopback addresses, and are started 100 a second.
 
 A change is an \`apply\` of one of 50 services with other endpoints, ${effort.changesPerSecond} a second, ${effort.changes} in all, at their times whether or not those before have
 arrived; it has arrived when the agent's view has it. Times are of the kernel's monotonic clock, which all processes share. CPU and

@@ -7,7 +7,7 @@ import { adminModule } from './modules/admin.js';
 import { agentModule } from './modules/agent.js';
 import { dataplaneModule } from './modules/dataplane.js';
 import { healthModule } from './modules/health.js';
-import { logModule } from './modules/log.js';
+import { embeddedLogModule, logModule } from './modules/log.js';
 import { metricsModule } from './modules/metrics.js';
 import { resourceModule } from './modules/resource.js';
 import { Ports, Root, Servers, Subsystems } from './tokens.js';
@@ -18,7 +18,16 @@ export function buildContainer(facts: Facts, logger: Logger): Container {
   container.bind(Root.facts).toConstantValue(facts);
   container.bind(Root.container).toConstantValue(container);
   container.bind(Ports.logger).toConstantValue(logger);
-  container.load(agentModule, logModule, dataplaneModule, healthModule, resourceModule, adminModule, metricsModule);
+  container.load(
+    agentModule,
+    embeddedLogModule,
+    logModule,
+    dataplaneModule,
+    healthModule,
+    resourceModule,
+    adminModule,
+    metricsModule,
+  );
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;

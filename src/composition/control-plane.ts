@@ -3,19 +3,24 @@ import { networkInterfaces } from 'node:os';
 import { SealerKeyFile } from '../adapters/certificate/sealer-key-file.js';
 import { X509AuthorityMaker } from '../adapters/certificate/x509-authority-maker.js';
 import { replaceFile } from '../adapters/files/durable-file.js';
-import { SqliteControlStore } from '../adapters/store/sqlite-control-store.js';
 import { type Authorities, ControlPlaneIdentity } from '../app/certificate/control-plane-identity.js';
 import { openSealer } from '../app/certificate/open-sealer.js';
 import { OwnCertificates } from '../app/certificate/own-certificates.js';
 import { fleetIdOf } from '../app/fleet/fleet-id.js';
 import type { CallOptions } from '../ports/call-options.js';
 import type { Clock } from '../ports/clock.js';
+import type { OwnedLog } from '../ports/log/ordered-log.js';
+import type { Logger } from '../ports/logger.js';
+import type { OwnedControlStore } from '../ports/store/control-store.js';
 import type { Sealer } from '../ports/store/sealer.js';
+import { makeBackend } from './backend.js';
 import type { Facts } from './facts.js';
 
 /** What a control plane is before it serves: its store is open, and it can sign. */
 export interface ControlPlane {
-  readonly store: SqliteControlStore;
+  readonly store: OwnedControlStore;
+  /** On the same backend. The agent opens and closes it. */
+  readonly log: OwnedLog;
   readonly sealer: Sealer;
   readonly authorities: Authorities;
   readonly own: OwnCertificates;
@@ -24,15 +29,19 @@ export interface ControlPlane {
   readonly serverId: string;
   /** Names and addresses under which nodes call it. */
   readonly hosts: readonly string[];
+  /** Of the store, once the agent has stopped. */
+  close(): Promise<void>;
 }
 
 /** The store is closed again when anything of it fails. */
-export async function openControlPlane(
-  { paths, config, identity }: Facts,
-  clock: Clock,
-  options: CallOptions,
-): Promise<ControlPlane> {
-  const store = new SqliteControlStore({ file: paths.controlDb, clock });
+export async function openControlPlane(facts: Facts, clock: Clock, logger: Logger, options: CallOptions): Promise<ControlPlane> {
+  const { paths, config, identity } = facts;
+  const backend = await makeBackend(facts, clock, logger, options);
+  const { store, log } = backend;
+  const close = async () => {
+    await store.close();
+    backend.release();
+  };
   try {
     await store.open(options);
     const sealer = await openSealer(store, new SealerKeyFile(paths.sealingKey), options);
@@ -42,9 +51,10 @@ export async function openControlPlane(
     const own = new OwnCertificates({ maker, authorities, clock, randomBytes });
     const fleetId = await fleetIdOf(store, randomUUID, options);
     const hosts = config.serverHosts.length > 0 ? config.serverHosts : hostsOf(identity.hostname);
-    return { store, sealer, authorities, own, fleetId, serverId: `${identity.nodeId}-${randomBytes(4).toString('hex')}`, hosts };
+    const serverId = `${identity.nodeId}-${randomBytes(4).toString('hex')}`;
+    return { store, log, sealer, authorities, own, fleetId, serverId, hosts, close };
   } catch (error) {
-    await store.close();
+    await close();
     throw error;
   }
 }

@@ -7,13 +7,16 @@ import { listCopies } from '../adapters/log/sqlite-log-copies.js';
 import { restoreLog } from '../adapters/log/sqlite-log-restore.js';
 import { AgentError } from '../domain/kernel/errors.js';
 import { checkDataDir, holdDataDir } from './data-dir.js';
-import { pathsOf } from './paths.js';
+import { pathsOf, usualDataDir } from './paths.js';
 
 /** Puts a copy in the place of a damaged log while no daemon runs, or lists the copies. */
 export async function restore({ console, env }: CliContext, options: RestoreOptions): Promise<ExitCode> {
-  const paths = pathsOf(options, env, '.holdfast');
+  const paths = pathsOf(options, env, usualDataDir());
   if (!existsSync(paths.dataDir))
-    throw new AgentError('config.invalid', { problem: `there is no data directory ${paths.dataDir}` });
+    throw new AgentError('config.invalid', {
+      problem: `there is no data directory ${paths.dataDir}`,
+      remedy: 'name the data directory of the stopped daemon with --data-dir or HOLDFAST_DATA_DIR',
+    });
   if (options.list) {
     const copies = listCopies(paths.logDb).map(({ file, time, head, problem }) => ({
       file,

@@ -16,6 +16,7 @@ export function buildServerContainer(facts: Facts, logger: Logger, controlPlane:
   container.bind(Root.controlPlane).toConstantValue(controlPlane);
   container.bind(Root.container).toConstantValue(container);
   container.bind(Ports.logger).toConstantValue(logger);
+  container.bind(Ports.ownedLog).toConstantValue(controlPlane.log);
   container.load(serverModule, logModule, fleetModule);
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);

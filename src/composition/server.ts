@@ -8,11 +8,11 @@ import { buildServerContainer } from './server-container.js';
 import { FleetServers, Root } from './tokens.js';
 import { version } from './version.js';
 
-/** A control plane for many machines, on a store of its own, until a signal. */
+/** A control plane for many machines, on a store of its own or on an etcd that it shares, until a signal. */
 export async function server(context: CliContext, options: DaemonOptions): Promise<ExitCode> {
   await untilStopped(context, async () => {
     const prepared = await prepareDaemon(context, options, { mode: 'production', dataDir: '/var/lib/holdfast' });
-    const controlPlane = await openControlPlane(prepared.facts, new SystemClock({ unref: true }), context);
+    const controlPlane = await openControlPlane(prepared.facts, new SystemClock({ unref: true }), prepared.logger, context);
     try {
       const container = buildServerContainer(prepared.facts, prepared.logger, controlPlane);
       await runDaemon(container, context, prepared, {
@@ -23,7 +23,7 @@ export async function server(context: CliContext, options: DaemonOptions): Promi
         },
       });
     } finally {
-      await controlPlane.store.close();
+      await controlPlane.close();
     }
   });
   return exitCodes.done;

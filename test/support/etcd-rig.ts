@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { EtcdClient } from '../../src/adapters/etcd/etcd-client.js';
 import type { EtcdTls } from '../../src/adapters/etcd/etcd-endpoint.js';
-import { range } from '../../src/adapters/etcd/etcd-messages.js';
+import { putOp, range } from '../../src/adapters/etcd/etcd-messages.js';
 
 const options = { signal: new AbortController().signal };
 
@@ -66,8 +66,8 @@ export class EtcdRig {
     return this.#members.map(({ url }) => url);
   }
 
-  client(endpoints = this.urls): EtcdClient {
-    const client = new EtcdClient({ endpoints, tls: this.#clientTls });
+  client(endpoints = this.urls, tls = this.#clientTls): EtcdClient {
+    const client = new EtcdClient({ endpoints, tls });
     this.#clients.push(client);
     return client;
   }
@@ -100,6 +100,30 @@ export class EtcdRig {
     const revision = (await client.range(range('none'), options))?.header?.revision ?? 0n;
     await client.compact(revision, options);
     client.close();
+  }
+
+  /** Somebody else writes all the time, and compacts each second. */
+  disturb(): { stop(): Promise<void> } {
+    const client = this.client();
+    const abort = new AbortController();
+    const writing = (async () => {
+      for (let i = 0; !abort.signal.aborted; i += 1) {
+        await client.txn({ compare: [], success: [putOp(`/foreign/${i % 50}`, String(i))], failure: [] }, options);
+        await pause(5);
+      }
+    })();
+    const compacting = (async () => {
+      while (!abort.signal.aborted) {
+        await this.compact().catch(() => {});
+        await pause(1_000, undefined, { signal: abort.signal }).catch(() => {});
+      }
+    })();
+    const stop = async () => {
+      abort.abort();
+      await Promise.all([writing, compacting]);
+      client.close();
+    };
+    return { stop };
   }
 
   signal(index: number, name: NodeJS.Signals): void {

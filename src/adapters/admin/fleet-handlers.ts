@@ -12,6 +12,7 @@ import {
   nidFromWire,
   nodeToWire,
   sendFromWire,
+  serialFromWire,
   tagFromWire,
   tokenToWire,
 } from './fleet-mapping.js';
@@ -88,7 +89,11 @@ function instructionHandlers(
   };
 }
 
-function nodeHandlers(calls: GrpcCalls, { nodes }: FleetParts, audited: Audited): Handlers<'cordonNode' | 'removeNode'> {
+function nodeHandlers(
+  calls: GrpcCalls,
+  { nodes }: FleetParts,
+  audited: Audited,
+): Handlers<'cordonNode' | 'removeNode' | 'revokeCertificate'> {
   return {
     cordonNode: calls.unary(async ({ node, cordoned }, signal, who) => {
       const nid = nidFromWire(node);
@@ -100,6 +105,13 @@ function nodeHandlers(calls: GrpcCalls, { nodes }: FleetParts, audited: Audited)
       const nid = nidFromWire(node);
       const record = { who, type: 'admin.remove_node', tag: nid, payload: '' };
       await audited.run(record, { signal }, () => nodes.remove(nid, { signal }));
+      return {};
+    }),
+    revokeCertificate: calls.unary(async ({ serial: text, reason }, signal, who) => {
+      const serial = serialFromWire(text);
+      const record = { who, type: 'admin.revoke_certificate', tag: serial, payload: reason };
+      const why = reason === '' ? 'an operator has revoked it' : reason;
+      await audited.run(record, { signal }, () => nodes.revokeCertificate(serial, why, { signal }));
       return {};
     }),
   };

@@ -127,6 +127,13 @@ export class GrpcAdminClient {
     return this.#unary(this.#fleet.removeNode.bind(this.#fleet), request, options);
   }
 
+  revokeCertificate(
+    request: fleetWire.RevokeCertificateRequest,
+    options: CallOptions,
+  ): Promise<fleetWire.RevokeCertificateResponse> {
+    return this.#unary(this.#fleet.revokeCertificate.bind(this.#fleet), request, options);
+  }
+
   createToken(request: fleetWire.CreateTokenRequest, options: CallOptions): Promise<fleetWire.CreateTokenResponse> {
     return this.#unary(this.#fleet.createToken.bind(this.#fleet), request, options);
   }

@@ -301,6 +301,10 @@ function addNodeVerbs(program: Command, { context, done }: Wiring): void {
     );
   cordoning('cordon', true, 'hold instructions back from a node');
   cordoning('uncordon', false, 'let a node have its instructions again');
+  client(program.command('revoke <serial>').description('refuse one certificate from now on; its node stays'))
+    .option('--reason <text>', 'why, for the log and for whoever has it', '')
+    .option('-y, --yes', 'do not ask', false)
+    .action(async (serial, options) => done(await (await import('./nodes.js')).revoke(context, serial, options)));
 }
 
 /** What is asked of an agent. */
@@ -347,7 +351,7 @@ function addRestore(program: Command, { context, local, done }: Wiring): void {
   program
     .command('restore [copy]')
     .description('put the newest intact copy of the log in place of a damaged one; the daemon must be stopped')
-    .addOption(dataDirOption('the data directory (default: ./.holdfast)'))
+    .addOption(dataDirOption('the data directory (default: ./.holdfast if there is one, else /var/lib/holdfast)'))
     .option('--list', 'list the copies', false)
     .addOption(outputOption())
     .action(async (copy, options) => done(await local.restore(context, { ...options, copy })));

@@ -90,7 +90,7 @@ export class EtcdClient {
    * Never sent twice where the first may have been carried out.
    * @throws AgentError `store.unavailable` (certainly not done), `store.outcome_unknown`, `store.too_large`
    */
-  txn(request: TxnRequest, options: CallOptions): Promise<TxnResponse> {
+  txn(request: TxnRequest, options: CallOptions & { readonly withinMs?: number }): Promise<TxnResponse> {
     return this.#txn(request, true, options);
   }
 
@@ -129,7 +129,7 @@ export class EtcdClient {
     for (const endpoint of this.#endpoints) endpoint.close();
   }
 
-  async #txn(request: TxnRequest, writes: boolean, options: CallOptions): Promise<TxnResponse> {
+  async #txn(request: TxnRequest, writes: boolean, options: CallOptions & { readonly withinMs?: number }): Promise<TxnResponse> {
     const send: Send<TxnResponse> = ({ kv }, metadata, deadline, callback) => kv.txn(request, metadata, { deadline }, callback);
     const response = await this.#call(send, writes, options);
     if (response === undefined) throw new AgentError('store.unavailable', { problem: 'etcd: the revision has been compacted' });
@@ -157,8 +157,12 @@ export class EtcdClient {
     if (this.#current === endpoint) this.#index += 1;
   }
 
-  async #call<Response>(send: Send<Response>, writes: boolean, { signal }: CallOptions): Promise<Response | undefined> {
-    const end = performance.now() + CALL_MS;
+  async #call<Response>(
+    send: Send<Response>,
+    writes: boolean,
+    { signal, withinMs = CALL_MS }: CallOptions & { readonly withinMs?: number },
+  ): Promise<Response | undefined> {
+    const end = performance.now() + withinMs;
     for (let attempt = 1; ; attempt += 1) {
       if (this.#closed) throw new AgentError('store.unavailable', { problem: 'the connection to etcd is closed' });
       const endpoint = this.#current;

@@ -3,9 +3,9 @@ import { KVClient, WatchClient } from '../generated/etcd/etcdserverpb/rpc.js';
 
 /** PEM. Without a CA the system's are trusted. */
 export interface EtcdTls {
-  readonly ca?: string;
-  readonly certificate?: string;
-  readonly key?: string;
+  readonly ca?: string | undefined;
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
 }
 
 /** A page of 64 log entries of 1 MiB, or 1,000 keys; what is larger is asked for in smaller pages. */

@@ -18,6 +18,7 @@ export function failureOf({ code, details }: Pick<ServiceError, 'code' | 'detail
   if (NOT_PROPOSED.includes(details)) return 'not_done';
   // Of grpc-js, for a call that found no connection to be sent on.
   if (code === status.UNAVAILABLE && details.startsWith('No connection established')) return 'not_done';
+  if (code === status.DEADLINE_EXCEEDED && details.endsWith('Waiting for LB pick')) return 'not_done';
   if (code === status.UNAVAILABLE && details.startsWith('Name resolution failed')) return 'not_done';
   const ofEtcd = details.startsWith('etcdserver: ');
   return ofEtcd && code !== status.UNAVAILABLE && code !== status.UNKNOWN ? 'refused' : 'unknown';

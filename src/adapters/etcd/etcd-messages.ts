@@ -34,7 +34,7 @@ export function rangeOp(request: RangeRequest): RequestOp {
   return { request: { $case: 'requestRange', value: request } };
 }
 
-export function putOp(key: string, value: string): RequestOp {
+export function putOp(key: string, value: string | Buffer): RequestOp {
   return { request: { $case: 'requestPut', value: { key: Buffer.from(key), value: Buffer.from(value) } } };
 }
 

@@ -20,6 +20,8 @@ export interface WatchersOptions {
   readonly state: LogState;
   readonly reader: EntryReader;
   readonly clock: Clock;
+  /** How long ago the state was last known to be current, milliseconds. Without it, it always is: its holder is the only writer. */
+  readonly age?: () => number;
 }
 
 /** All watchers of one log. None has a queue: each is a cursor into the shared ring, or into the store behind it. */
@@ -27,13 +29,15 @@ export class LogWatchers {
   readonly #state: LogState;
   readonly #reader: EntryReader;
   readonly #clock: Clock;
+  readonly #age: () => number;
   readonly #running = new Set<Watcher>();
   #closed = false;
 
-  constructor({ state, reader, clock }: WatchersOptions) {
+  constructor({ state, reader, clock, age = () => 0 }: WatchersOptions) {
     this.#state = state;
     this.#reader = reader;
     this.#clock = clock;
+    this.#age = age;
   }
 
   /** To be called after each change of the state. */
@@ -56,7 +60,7 @@ export class LogWatchers {
     try {
       while (!signal.aborted) {
         this.#check(watcher);
-        const frame = watcher.dueBookmark(this.#state.revision) ?? (await this.#next(watcher));
+        const frame = watcher.dueBookmark(this.#state.revision, this.#age()) ?? (await this.#next(watcher));
         if (frame !== undefined && !signal.aborted) yield frame;
       }
     } finally {
@@ -160,13 +164,12 @@ class Watcher {
     return { kind: 'entry', previous: previous.revision, entry };
   }
 
-  dueBookmark(head: Revision): LogFrame | undefined {
+  dueBookmark(head: Revision, ageMs: number): LogFrame | undefined {
     if (!this.#bookmarkDue) return undefined;
     this.#bookmarkDue = false;
     this.#armBookmark();
     const { revision, digest } = this.#at;
-    // The holder of the log is its only writer, so that its view is never old.
-    return { kind: 'bookmark', previous: revision, revision, digest, head, ageMs: 0 };
+    return { kind: 'bookmark', previous: revision, revision, digest, head, ageMs };
   }
 
   /** No timer is left, also of a watcher that is never read again; one that waits goes on, and sees why it ends. */

@@ -2,11 +2,11 @@ import { dirname } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Entry, Revision } from '../../domain/log/model.js';
 import { ensureFolder } from '../files/durable-file.js';
+import { startWorker } from '../threads/typescript-worker.js';
+import { WorkerCalls } from '../threads/worker-calls.js';
 import type { CommitOutcome, LogStore, OpenedLog, StoredBatch } from './log-store.js';
 import { message } from './sqlite-log-errors.js';
 import type { LogCall } from './sqlite-log-protocol.js';
-import { startWorker } from './typescript-worker.js';
-import { WorkerCalls } from './worker-calls.js';
 
 /**
  * The worker's door on the main thread, which only posts messages here. A worker that died is started again by the next call: it

@@ -2,23 +2,30 @@ import { ContainerModule } from 'inversify';
 import { SqliteOrderedLog } from '../../adapters/log/sqlite-ordered-log.js';
 import { LogConsumer } from '../../app/log/log-consumer.js';
 import { LogStoreSubsystem } from '../../app/log/log-store-subsystem.js';
+import type { Clock } from '../../ports/clock.js';
+import type { OwnedLog } from '../../ports/log/ordered-log.js';
+import type { Logger } from '../../ports/logger.js';
+import type { Facts } from '../facts.js';
 import { Ports, Root, Subsystems } from '../tokens.js';
 
+/** The log of a process that is alone. */
+export function embeddedLog({ paths }: Facts, clock: Clock, logger: Logger): OwnedLog {
+  return new SqliteOrderedLog({
+    file: paths.logDb,
+    clock,
+    report: ({ event, ...facts }) => {
+      if (event === 'copied') logger.debug('log copied', facts);
+      else logger.warn(`log: ${event}`, facts);
+    },
+  });
+}
+
+export const embeddedLogModule = new ContainerModule(({ bind }) => {
+  bind(Ports.ownedLog).toResolvedValue(embeddedLog, [Root.facts, Ports.clock, Ports.logger]).inSingletonScope();
+});
+
+/** What stands on the log that this process owns, whichever that is. */
 export const logModule = new ContainerModule(({ bind }) => {
-  bind(Ports.ownedLog)
-    .toResolvedValue(
-      ({ paths }, clock, logger) =>
-        new SqliteOrderedLog({
-          file: paths.logDb,
-          clock,
-          report: ({ event, ...facts }) => {
-            if (event === 'copied') logger.debug('log copied', facts);
-            else logger.warn(`log: ${event}`, facts);
-          },
-        }),
-      [Root.facts, Ports.clock, Ports.logger],
-    )
-    .inSingletonScope();
   bind(Ports.log).toResolvedValue((log) => log, [Ports.ownedLog]);
   bind(Ports.askedLog).toResolvedValue((log) => log, [Ports.ownedLog]);
   bind(Ports.problems).toResolvedValue((log) => log, [Ports.ownedLog]);

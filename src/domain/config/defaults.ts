@@ -21,6 +21,8 @@ export function defaults(mode: Mode): Config {
     serverL2Listen: known(addressPort('0.0.0.0:9192')),
     serverHosts: [],
     serverAccount: aid('default'),
+    serverEtcd: [],
+    serverEtcdCluster: 'default',
     nodeward: [],
     installer: 'https://get.runos.com',
     instructionsDeny: ['REINSTALL_NODE'],

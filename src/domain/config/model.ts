@@ -2,6 +2,7 @@ import type { Labels, NodeName } from '../identity/model.js';
 import type { InstructionType } from '../instruction/model.js';
 import { AgentError } from '../kernel/errors.js';
 import type { AddressPort, HostPort, IpAddress, Ipv4Range } from '../kernel/network.js';
+import type { AbsolutePath } from '../kernel/paths.js';
 import type { Aid } from '../link/model.js';
 
 /** `dev` needs no root, touches no host file and listens on loopback only. */
@@ -49,6 +50,14 @@ export interface Config {
   readonly serverHosts: readonly string[];
   /** Of the nodes that are enrolled. */
   readonly serverAccount: Aid;
+  /** URLs of etcd's members, whose store the servers share; none: an embedded store of this server alone. */
+  readonly serverEtcd: readonly string[];
+  /** Of the control plane, whose keys begin with `/holdfast/` and it. */
+  readonly serverEtcdCluster: string;
+  /** PEM files. Undefined: the system's roots. */
+  readonly serverEtcdCa?: AbsolutePath;
+  readonly serverEtcdCert?: AbsolutePath;
+  readonly serverEtcdKey?: AbsolutePath;
   /** Servers of the mutual channel; none until the node has been registered or a file names them. */
   readonly nodeward: readonly HostPort[];
   /** Base URLs without a slash at the end. */
@@ -226,6 +235,46 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'restart',
     value: 'account',
     help: 'account of the nodes that are enrolled',
+  },
+  serverEtcd: {
+    path: 'server.etcd',
+    text: 'list',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'urls',
+    help: "members of the etcd that the servers share; none: this server's own store",
+  },
+  serverEtcdCluster: {
+    path: 'server.etcdCluster',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'name',
+    help: 'name of this control plane in etcd',
+  },
+  serverEtcdCa: {
+    path: 'server.etcdCa',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'file',
+    help: "roots of etcd's certificates",
+  },
+  serverEtcdCert: {
+    path: 'server.etcdCert',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'file',
+    help: 'certificate of this server for etcd',
+  },
+  serverEtcdKey: {
+    path: 'server.etcdKey',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'file',
+    help: 'private key of that certificate',
   },
   nodeward: {
     path: 'client.server.nodeward',

@@ -29,6 +29,13 @@ export function renderSetting(setting: Setting, config: Config): string {
       return formatAddressPort(config[setting].address, config[setting].port);
     case 'serverHosts':
       return listed(config.serverHosts, 'those of the machine');
+    case 'serverEtcd':
+      return listed(config.serverEtcd, 'none');
+    case 'serverEtcdCa':
+      return config.serverEtcdCa ?? "the system's";
+    case 'serverEtcdCert':
+    case 'serverEtcdKey':
+      return config[setting] ?? 'none';
     case 'nodeward':
       return listed(config.nodeward.map(formatHostPort), 'where the node was registered');
     case 'conductor':
@@ -44,6 +51,7 @@ export function renderSetting(setting: Setting, config: Config): string {
     case 'logLevel':
     case 'outboxCapacity':
     case 'serverAccount':
+    case 'serverEtcdCluster':
     case 'installer':
     case 'auditOnFailure':
     case 'threads':

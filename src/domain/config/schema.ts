@@ -13,6 +13,7 @@ import {
   isLoopback,
   portNumber,
 } from '../kernel/network.js';
+import { absolutePath } from '../kernel/paths.js';
 import { aid } from '../link/model.js';
 import { auditFailures, type Config, logLevels, type Mode } from './model.js';
 
@@ -92,6 +93,11 @@ export function layerSchema(mode: Mode) {
           serverL2Listen: file.server?.listen?.l2,
           serverHosts: file.server?.hosts,
           serverAccount: file.server?.account,
+          serverEtcd: file.server?.etcd,
+          serverEtcdCluster: file.server?.etcdCluster,
+          serverEtcdCa: file.server?.etcdCa,
+          serverEtcdCert: file.server?.etcdCert,
+          serverEtcdKey: file.server?.etcdKey,
           nodeward: file.client?.server?.nodeward,
           installer: file.client?.server?.installer,
           conductor: file.client?.server?.conductor,
@@ -147,10 +153,23 @@ const scripts = list('names of scripts; a * may stand at the end', (text) =>
   /^[\w./-]+\*?$|^\*$/.test(text) ? text : undefined,
 );
 
+const file = leaf('an absolute path', textual(absolutePath));
+
+function etcdUrl(text: string): string | undefined {
+  const match = /^https?:\/\/([^/?#@]+)$/.exec(text);
+  const etcdPort = portNumber(2379);
+  return match?.[1] === undefined || etcdPort === undefined || hostPort(match[1], etcdPort) === undefined ? undefined : text;
+}
+
 const serverGroup = z.strictObject({
   listen: z.strictObject({ l1: port, l2: port }).optional(),
   hosts: list('DNS names or IP addresses', (text) => (isHost(text) ? text : undefined)),
   account,
+  etcd: list('http://host:port or https://host:port', etcdUrl),
+  etcdCluster: leaf('1 to 63 characters of a-z, 0-9 and -, not at either end', textual(nodeName)),
+  etcdCa: file,
+  etcdCert: file,
+  etcdKey: file,
 });
 const clientGroup = z.strictObject({
   server: z

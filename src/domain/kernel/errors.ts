@@ -160,6 +160,11 @@ export const errorCodes = {
   },
   'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
   'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
+  'fleet.unknown_certificate': {
+    kind: 'not_found',
+    retry: false,
+    remedy: 'take the serial from `holdfast nodes -o json`',
+  },
   'fleet.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
   'fleet.unknown_token': { kind: 'not_found', retry: false, remedy: 'list the tokens with `holdfast token list`' },
   'identity.invalid_name': {
@@ -271,6 +276,12 @@ export const errorCodes = {
     kind: 'unavailable',
     retry: true,
     remedy: 'propose it again with the same request id, which tells what became of it',
+  },
+  'log.rolled_back': {
+    kind: 'conflict',
+    retry: false,
+    remedy:
+      'restore etcd from its newest copy; or, to go on with the older state, stop the servers and move `etcd-log.witness` away on each',
   },
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },

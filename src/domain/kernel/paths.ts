@@ -23,6 +23,8 @@ export interface Paths {
   readonly listenPorts: AbsolutePath;
   /** A control plane's own state: tokens, certificates, instructions, epochs. */
   readonly controlDb: AbsolutePath;
+  /** The newest revision that was seen of a log in etcd. */
+  readonly etcdWitness: AbsolutePath;
   /** What secrets in it are sealed with; the same on all replicas. */
   readonly sealingKey: AbsolutePath;
   /** The root that machines register under, for people to copy. */
@@ -69,6 +71,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     config: inDataDir('holdfast.yaml'),
     listenPorts: inDataDir('listen-ports.json'),
     controlDb: inDataDir('control.db'),
+    etcdWitness: inDataDir('etcd-log.witness'),
     sealingKey: inDataDir('sealing.key'),
     registrationRoot: inDataDir('registration-ca.crt'),
     certs: inDataDir('certs'),

@@ -1,11 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach } from 'vitest';
+import { afterAll, afterEach, beforeAll } from 'vitest';
+import { EtcdOrderedLog } from '../../../src/adapters/log/etcd-ordered-log.js';
 import { SqliteOrderedLog } from '../../../src/adapters/log/sqlite-ordered-log.js';
+import type { OrderedLog } from '../../../src/ports/log/ordered-log.js';
 import { orderedLogContract } from '../../contract/ordered-log.contract.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
 import { FakeOrderedLog } from '../../fakes/fake-ordered-log.js';
+import { EtcdRig } from '../../support/etcd-rig.js';
 import { logServiceRig, remoteLog } from '../../support/log-service-rig.js';
 
 orderedLogContract('fake', async () => {
@@ -59,3 +62,79 @@ orderedLogContract(
   },
   { buffered: true },
 );
+
+let etcd: EtcdRig;
+let logs = 0;
+beforeAll(async () => {
+  etcd = await EtcdRig.start();
+});
+afterAll(() => etcd.stop());
+
+/** Replicas of one new log in etcd. */
+async function replicas(count: number, clock: FakeClock) {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-log-'));
+  const prefix = `/holdfast/${logs++}/log/`;
+  const opened: EtcdOrderedLog[] = [];
+  const client = etcd.client();
+  for (let i = 0; i < count; i += 1) {
+    const log = new EtcdOrderedLog({ client, prefix, witness: join(folder, `${i}.witness`), clock });
+    await log.open({ signal: new AbortController().signal });
+    opened.push(log);
+  }
+  const close = async () => {
+    for (const log of opened) await log.close();
+    client.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { opened, close };
+}
+
+orderedLogContract('etcd', async () => {
+  const clock = new FakeClock();
+  const { opened, close } = await replicas(1, clock);
+  return { log: one(opened), clock, close };
+});
+
+orderedLogContract('etcd beside a foreign writer and with a compaction each second', async () => {
+  const clock = new FakeClock();
+  const { opened, close } = await replicas(1, clock);
+  const disturbed = etcd.disturb();
+  return {
+    log: one(opened),
+    clock,
+    close: async () => {
+      await disturbed.stop();
+      await close();
+    },
+  };
+});
+
+orderedLogContract(
+  'etcd, proposed on one replica and read on another',
+  async () => {
+    const clock = new WireClock();
+    const { opened, close } = await replicas(2, clock);
+    const [written, read] = [one(opened), one(opened.slice(1))];
+    const options = { signal: new AbortController().signal };
+    clock.quiet = async () => {
+      for (let time = 0; time < 3; time += 1) await read.head(options).catch(() => {});
+    };
+    const log: OrderedLog = {
+      propose: (proposal, options) => written.propose(proposal, options),
+      snapshot: (prefix, options) => read.snapshot(prefix, options),
+      head: (options) => read.head(options),
+      async *watch(from, options) {
+        if (!options.signal.aborted) await read.head(options);
+        yield* read.watch(from, options);
+      },
+    };
+    return { log, clock, close };
+  },
+  { buffered: true },
+);
+
+function one(opened: readonly EtcdOrderedLog[]): EtcdOrderedLog {
+  const [log] = opened;
+  if (log === undefined) throw new Error('no replica');
+  return log;
+}

@@ -90,15 +90,27 @@ describe('nodes', () => {
     const listed = await registrations.list(options);
     expect(listed.map((node) => node.nid)).toEqual(made.map((node) => node.nid).sort());
     const [first] = made;
-    const { registration } = peer(first?.certificate ?? '').identity;
+    const { identity, serial } = peer(first?.certificate ?? '');
+    const { registration } = identity;
     expect(await registrations.get(nid(first?.nid ?? ''), options)).toEqual({
       nid: first?.nid,
       aid: acme,
       registration,
       os: 'debian-12',
       registeredAt: clock.now(),
+      serial,
     });
     expect(await registrations.get(nid('n2'), options)).toBeUndefined();
+  });
+
+  test('F4: one certificate is revoked by its serial, unless nobody has it', async () => {
+    const { register, token, registrations, seen, service } = enrolmentRig();
+    const mine = peer((await register({ token: await token() })).certificate);
+    expect(await registrations.revokeCertificate('00ff', 'stolen', options)).toBe(false);
+    expect(await registrations.revokeCertificate(mine.serial, 'stolen', options)).toBe(true);
+    await seen();
+    expect(() => service.admit(mine)).toThrow('stolen');
+    expect((await registrations.list(options)).length).toBe(1);
   });
 });
 

@@ -36,6 +36,7 @@ describe('makePaths', () => {
       config: '/var/lib/holdfast/holdfast.yaml',
       listenPorts: '/var/lib/holdfast/listen-ports.json',
       controlDb: '/var/lib/holdfast/control.db',
+      etcdWitness: '/var/lib/holdfast/etcd-log.witness',
       sealingKey: '/var/lib/holdfast/sealing.key',
       registrationRoot: '/var/lib/holdfast/registration-ca.crt',
       certs: '/var/lib/holdfast/certs',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import { Fleet, isFull } from '../support/fleet.js';
 import { until } from '../support/fleet-daemon.js';
 import { spawnIn } from '../support/fleet-network.js';

@@ -144,6 +144,8 @@ export interface Node {
   problem: string;
   /** Highest head of its audit log that it has said, `<sequence>:<digest>`; empty when it never did. */
   auditHead: string;
+  /** Of the certificate that it calls with, hex. */
+  serial: string;
 }
 
 export interface CordonNodeRequest {
@@ -159,6 +161,16 @@ export interface RemoveNodeRequest {
 }
 
 export interface RemoveNodeResponse {
+}
+
+export interface RevokeCertificateRequest {
+  /** Hex. */
+  serial: string;
+  /** A sentence for people; empty: that an operator has revoked it. */
+  reason: string;
+}
+
+export interface RevokeCertificateResponse {
 }
 
 export interface CreateTokenRequest {
@@ -1208,6 +1220,7 @@ function createBaseNode(): Node {
     unanswered: 0,
     problem: "",
     auditHead: "",
+    serial: "",
   };
 }
 
@@ -1260,6 +1273,9 @@ export const Node: MessageFns<Node> = {
     }
     if (message.auditHead !== "") {
       writer.uint32(114).string(message.auditHead);
+    }
+    if (message.serial !== "") {
+      writer.uint32(122).string(message.serial);
     }
     return writer;
   },
@@ -1389,6 +1405,14 @@ export const Node: MessageFns<Node> = {
             message.auditHead = reader.string();
             continue;
           }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.serial = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1424,6 +1448,7 @@ export const Node: MessageFns<Node> = {
     message.unanswered = object.unanswered ?? 0;
     message.problem = object.problem ?? "";
     message.auditHead = object.auditHead ?? "";
+    message.serial = object.serial ?? "";
     return message;
   },
 };
@@ -1632,6 +1657,116 @@ export const RemoveNodeResponse: MessageFns<RemoveNodeResponse> = {
   },
   fromPartial(_: DeepPartial<RemoveNodeResponse>): RemoveNodeResponse {
     const message = createBaseRemoveNodeResponse();
+    return message;
+  },
+};
+
+function createBaseRevokeCertificateRequest(): RevokeCertificateRequest {
+  return { serial: "", reason: "" };
+}
+
+export const RevokeCertificateRequest: MessageFns<RevokeCertificateRequest> = {
+  encode(message: RevokeCertificateRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.serial !== "") {
+      writer.uint32(10).string(message.serial);
+    }
+    if (message.reason !== "") {
+      writer.uint32(18).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RevokeCertificateRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRevokeCertificateRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.serial = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RevokeCertificateRequest>): RevokeCertificateRequest {
+    return RevokeCertificateRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RevokeCertificateRequest>): RevokeCertificateRequest {
+    const message = createBaseRevokeCertificateRequest();
+    message.serial = object.serial ?? "";
+    message.reason = object.reason ?? "";
+    return message;
+  },
+};
+
+function createBaseRevokeCertificateResponse(): RevokeCertificateResponse {
+  return {};
+}
+
+export const RevokeCertificateResponse: MessageFns<RevokeCertificateResponse> = {
+  encode(_: RevokeCertificateResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RevokeCertificateResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRevokeCertificateResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RevokeCertificateResponse>): RevokeCertificateResponse {
+    return RevokeCertificateResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<RevokeCertificateResponse>): RevokeCertificateResponse {
+    const message = createBaseRevokeCertificateResponse();
     return message;
   },
 };
@@ -2196,6 +2331,18 @@ export const FleetServiceService = {
     responseSerialize: (value: RemoveNodeResponse): Buffer => Buffer.from(RemoveNodeResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RemoveNodeResponse => RemoveNodeResponse.decode(value),
   },
+  /** One certificate is refused from now on; its node stays. */
+  revokeCertificate: {
+    path: "/holdfast.admin.v1.FleetService/RevokeCertificate" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RevokeCertificateRequest): Buffer =>
+      Buffer.from(RevokeCertificateRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RevokeCertificateRequest => RevokeCertificateRequest.decode(value),
+    responseSerialize: (value: RevokeCertificateResponse): Buffer =>
+      Buffer.from(RevokeCertificateResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RevokeCertificateResponse => RevokeCertificateResponse.decode(value),
+  },
   createToken: {
     path: "/holdfast.admin.v1.FleetService/CreateToken" as const,
     requestStream: false as const,
@@ -2240,6 +2387,8 @@ export interface FleetServiceServer extends UntypedServiceImplementation {
   cordonNode: handleUnaryCall<CordonNodeRequest, CordonNodeResponse>;
   /** Its certificates are revoked, and what was to be sent to it is cancelled. */
   removeNode: handleUnaryCall<RemoveNodeRequest, RemoveNodeResponse>;
+  /** One certificate is refused from now on; its node stays. */
+  revokeCertificate: handleUnaryCall<RevokeCertificateRequest, RevokeCertificateResponse>;
   createToken: handleUnaryCall<CreateTokenRequest, CreateTokenResponse>;
   listTokens: handleUnaryCall<ListTokensRequest, ListTokensResponse>;
   revokeToken: handleUnaryCall<RevokeTokenRequest, RevokeTokenResponse>;
@@ -2362,6 +2511,22 @@ export interface FleetServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RemoveNodeResponse) => void,
+  ): ClientUnaryCall;
+  /** One certificate is refused from now on; its node stays. */
+  revokeCertificate(
+    request: RevokeCertificateRequest,
+    callback: (error: ServiceError | null, response: RevokeCertificateResponse) => void,
+  ): ClientUnaryCall;
+  revokeCertificate(
+    request: RevokeCertificateRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RevokeCertificateResponse) => void,
+  ): ClientUnaryCall;
+  revokeCertificate(
+    request: RevokeCertificateRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RevokeCertificateResponse) => void,
   ): ClientUnaryCall;
   createToken(
     request: CreateTokenRequest,
