@@ -22,7 +22,7 @@ const HELD_BACK_MS = 200;
 const STALE_AFTER_MS = 30_000;
 
 const clock = new SystemClock({ unref: true });
-const logger = openLogger({ level: 'warn', colour: false });
+const logger = openLogger({ level: 'error', colour: false });
 const keys = new X509KeyMaker();
 const never = { signal: new AbortController().signal };
 const boot = randomUUID();
