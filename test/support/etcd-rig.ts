@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -141,6 +141,23 @@ export class EtcdRig {
   restart(index: number): void {
     const member = this.#members[index];
     if (member !== undefined) member.process = member.start();
+  }
+
+  /** A copy of the only member's data, for `putBack`; it is away meanwhile. */
+  async save(): Promise<void> {
+    await this.kill(0);
+    await cp(join(this.#folder, 'm0'), join(this.#folder, 'saved'), { recursive: true });
+    this.restart(0);
+    await this.ready();
+  }
+
+  /** As a restore from a snapshot with the same token: the cluster keeps its id and goes back in revisions. */
+  async putBack(): Promise<void> {
+    await this.kill(0);
+    await rm(join(this.#folder, 'm0'), { recursive: true });
+    await rename(join(this.#folder, 'saved'), join(this.#folder, 'm0'));
+    this.restart(0);
+    await this.ready();
   }
 
   async stop(): Promise<void> {

@@ -50,9 +50,9 @@ type Outcome = EtcdCommit | { readonly outcome: 'not_written' | 'unknown'; reado
 export class EtcdLogProposals {
   readonly #parts: ProposalsParts;
   readonly #stop = new AbortController();
+  readonly #closing = new AbortController();
   #queue: Waiting[] = [];
   #running: Promise<void> | undefined;
-  #closed = false;
 
   constructor(parts: ProposalsParts) {
     this.#parts = parts;
@@ -62,7 +62,7 @@ export class EtcdLogProposals {
   propose(proposal: Proposal, { signal }: CallOptions): Promise<ProposeResult> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      if (this.#closed) throw new AgentError('log.closed');
+      if (this.#closing.signal.aborted) throw new AgentError('log.closed');
       checkValues(proposal);
       const onAbort = () => reject(signal.reason);
       const settled = <T>(settle: (value: T) => void) => {
@@ -79,7 +79,7 @@ export class EtcdLogProposals {
 
   /** What has been proposed is finished, or its outcome is unknown. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort(new AgentError('log.closed'));
     await this.#running;
     this.#stop.abort();
   }
@@ -189,7 +189,7 @@ export class EtcdLogProposals {
           wasSent = true;
           if (clock.monotonic() - begun >= WRITE_MS) return { outcome: 'unknown', problem: error.message };
         }
-        await clock.sleep(RETRY_MS, options);
+        await clock.sleep(RETRY_MS, { signal: this.#closing.signal });
       }
     } catch (error) {
       return { outcome: wasSent ? 'unknown' : 'not_written', problem: error instanceof Error ? error.message : String(error) };

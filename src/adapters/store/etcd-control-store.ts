@@ -3,7 +3,7 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { Condition, OwnedControlStore, StoreChange, StoredValue, Write } from '../../ports/store/control-store.js';
-import type { EtcdClient } from '../etcd/etcd-client.js';
+import type { EtcdClient, Listed } from '../etcd/etcd-client.js';
 import { deleteOp, putOp, range, writtenAt } from '../etcd/etcd-messages.js';
 import type { KeyValue } from '../generated/etcd/mvccpb/kv.js';
 import { checkCommit } from './control-commit.js';
@@ -77,7 +77,9 @@ export class EtcdControlStore implements OwnedControlStore {
       return value === null ? deleteOp(this.#name(key)) : putOp(this.#name(key), value);
     });
     const { succeeded, header } = await this.#noting(this.#options.client.txn({ compare, success, failure: [] }, { signal }));
-    return succeeded ? header?.revision : undefined;
+    if (!succeeded || header === undefined) return undefined;
+    this.#feed?.saw(header.revision);
+    return header.revision;
   }
 
   async *watch(
@@ -89,8 +91,9 @@ export class EtcdControlStore implements OwnedControlStore {
     // Before it is asked what is present: a commit in between is in one of the two.
     const watcher = this.#watchers.add(prefix, signal);
     try {
-      const { values, revision } = await this.#noting(this.#list(prefix, { signal }));
-      yield* watcher.read(values, revision, first);
+      const { values, listed } = await this.#noting(this.#list(prefix, { signal }));
+      this.#feed?.shown(listed);
+      yield* watcher.read(values, listed.revision, first);
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
@@ -109,10 +112,11 @@ export class EtcdControlStore implements OwnedControlStore {
   async #list(
     prefix: string,
     options: CallOptions,
-  ): Promise<{ readonly values: readonly StoredValue[]; readonly revision: bigint }> {
+  ): Promise<{ readonly values: readonly StoredValue[]; readonly listed: Listed }> {
     for (let attempt = 0; attempt < LIST_ATTEMPTS; attempt += 1) {
       const listed = await this.#options.client.list(this.#name(prefix), options);
-      if (listed !== undefined) return { values: listed.kvs.map((kv) => this.#stored(kv)), revision: listed.revision };
+      if (listed === undefined) continue;
+      return { values: listed.kvs.map((kv) => this.#stored(kv)), listed };
     }
     throw new AgentError('store.unavailable', { problem: 'etcd: compacted faster than a listing is read' });
   }

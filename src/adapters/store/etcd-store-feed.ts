@@ -26,9 +26,12 @@ interface FeedParts {
  */
 export class EtcdStoreFeed {
   readonly #parts: FeedParts;
-  readonly #known = new Map<string, bigint>();
+  /** Keys that some watcher may hold. */
+  readonly #known = new Set<string>();
   /** Everything up to this one of etcd's revisions has been told. */
   #told = 0n;
+  /** The newest that anybody here has been shown, told or not. */
+  #seen = 0n;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
@@ -37,8 +40,20 @@ export class EtcdStoreFeed {
   /** From what is there now. @throws AgentError `store.unavailable` */
   async start(options: CallOptions): Promise<void> {
     const { kvs, revision } = await this.#listed(options);
-    for (const { key, modRevision } of kvs) this.#known.set(this.#keyOf(key), modRevision);
+    for (const { key } of kvs) this.#known.add(this.#keyOf(key));
     this.#told = revision;
+    this.#seen = revision;
+  }
+
+  /** A commit was answered with `revision`. */
+  saw(revision: bigint): void {
+    if (revision > this.#seen) this.#seen = revision;
+  }
+
+  /** A watcher begins with this, of which the feed may be behind: it is told when one of these keys is gone. */
+  shown({ kvs, revision }: Listed): void {
+    this.saw(revision);
+    for (const { key } of kvs) this.#known.add(this.#keyOf(key));
   }
 
   /** Until abort. Never throws. */
@@ -59,8 +74,8 @@ export class EtcdStoreFeed {
   async #check(options: CallOptions): Promise<void> {
     const { client, prefix, watchers } = this.#parts;
     const header = (await client.range(range(prefix), options))?.header;
-    if (header === undefined || header.revision >= this.#told) return;
-    watchers.end(`etcd has gone back from revision ${this.#told} to ${header.revision}: it was restored`);
+    if (header === undefined || header.revision >= this.#seen) return;
+    watchers.end(`etcd has gone back from revision ${this.#seen} to ${header.revision}: it was restored`);
     this.#known.clear();
     await this.start(options);
   }
@@ -94,29 +109,34 @@ export class EtcdStoreFeed {
       }
       const removed = type === Event_EventType.DELETE;
       if (removed) this.#known.delete(key);
-      else this.#known.set(key, kv.modRevision);
+      else this.#known.add(key);
       commit.push({ key, value: removed ? undefined : kv.value.toString(), version: kv.modRevision });
       this.#told = kv.modRevision;
     }
     if (commit.length > 0) this.#parts.watchers.changed(commit);
+    this.saw(this.#told);
   }
 
   /** What is there now against what was known: what came, what changed, and what is gone. */
   async #catchUp(options: CallOptions): Promise<void> {
     const { kvs, revision } = await this.#listed(options);
-    const present = new Map(kvs.map((kv) => [this.#keyOf(kv.key), kv]));
+    const present = new Set(kvs.map((kv) => this.#keyOf(kv.key)));
     const changes: StoreChange[] = [];
-    for (const key of this.#known.keys()) {
+    for (const key of this.#known) {
       if (!present.has(key)) changes.push({ key, value: undefined, version: revision });
     }
     for (const { key } of changes) this.#known.delete(key);
-    for (const [key, { value, modRevision }] of present) {
-      if (this.#known.get(key) !== modRevision) changes.push({ key, value: value.toString(), version: modRevision });
-      this.#known.set(key, modRevision);
+    for (const kv of kvs) {
+      const [key, version] = [this.#keyOf(kv.key), kv.modRevision];
+      if (version > this.#told) changes.push({ key, value: kv.value.toString(), version });
+      this.#known.add(key);
     }
-    changes.sort((a, b) => (a.version < b.version ? -1 : a.version > b.version ? 1 : 0));
     this.#told = revision;
-    this.#parts.watchers.changed(changes);
+    this.saw(revision);
+    // By versions, so that a watcher that began later is told only what is new to it.
+    const versions = Map.groupBy(changes, ({ version }) => version);
+    for (const version of [...versions.keys()].sort((a, b) => (a < b ? -1 : 1)))
+      this.#parts.watchers.changed(versions.get(version) ?? []);
   }
 
   async #listed(options: CallOptions): Promise<Listed> {

@@ -58,6 +58,8 @@ async function replica({ name = 'one', clock = new FakeClock(), client = etcd.cl
 
 /** Answers are lost after the work was done, as often as a test says; before it, while it is away. */
 class LossyClient extends EtcdClient {
+  /** So many answers arrive before one is lost. */
+  kept = 0;
   lost = 0;
   isAway = false;
   onLost: () => Promise<unknown> = async () => {};
@@ -65,7 +67,7 @@ class LossyClient extends EtcdClient {
   override async txn(...args: Parameters<EtcdClient['txn']>): ReturnType<EtcdClient['txn']> {
     if (this.isAway) throw new AgentError('store.outcome_unknown', { problem: 'told to be away' });
     const answer = await super.txn(...args);
-    if (this.lost <= 0) return answer;
+    if (this.lost <= 0 || this.kept-- > 0) return answer;
     this.lost -= 1;
     await this.onLost();
     throw new AgentError('store.outcome_unknown', { problem: 'told to lose the answer' });
@@ -166,21 +168,23 @@ describe('E4: large proposals', () => {
     const client = lossy();
     const one = await replica({ client });
     await propose(one, set('k/0', 'old'), set('gone', '1'));
-    // The commit goes through, and nothing after it.
+    // The stage and the commit go through, and nothing after them.
+    client.kept = 1;
     client.lost = 1;
     client.onLost = async () => {
       client.isAway = true;
     };
-    const staging = await keys('stage/');
-    expect(staging).toEqual([]);
-    void propose(one, ...many(300, 'new'), remove('gone')).catch(() => {});
+    const dying = propose(one, ...many(300, 'new'), remove('gone'));
+    dying.catch(() => {});
     await eventually(() => client.isAway).toBe(true);
-    client.isAway = true;
+    expect(await keys('kv/')).toEqual(['kv/gone', 'kv/k/0']);
     const other = await replica({ name: 'other' });
     const expected = await values(other);
+    expect(expected).toHaveLength(300);
     await eventually(() => keys('kv/').then(({ length }) => length)).toBe(expected.length);
     expect(await values(await replica({ name: 'third' }))).toEqual(expected);
-    client.isAway = false;
+    await one.close();
+    await expect(dying).rejects.toMatchObject({ code: 'log.outcome_unknown' });
   });
 
   test('a stage that no entry refers to goes after 10 min, one that is needed stays', async () => {
@@ -321,6 +325,16 @@ describe('E3: a store that has gone back', () => {
     await log.close();
     await expect(replica()).rejects.toMatchObject({ code: 'log.rolled_back' });
     expect(await values(await replica({ name: 'new machine' }))).toEqual(['a=1@1']);
+  });
+
+  test('also when the whole cluster has: it keeps its id, and would be waited for in silence', async () => {
+    await begin();
+    const log = await replica();
+    await propose(log, set('a', '1'));
+    await etcd.save();
+    await propose(log, set('a', '2'));
+    await etcd.putBack();
+    await expect(propose(log, set('a', '3'))).rejects.toMatchObject({ code: 'log.rolled_back' });
   });
 
   test('nor when it has another past of the same length or more, or is another log', async () => {

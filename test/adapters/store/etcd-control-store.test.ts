@@ -69,6 +69,25 @@ test('a watch goes on over a restart of etcd, also when what it missed was compa
   await eventually(() => told.at(-1)).toBe('end=1');
 });
 
+test('also when the watch began with what the feed had not been told yet', async () => {
+  const etcd = await rig();
+  const clock = new FakeClock();
+  const store = await open(etcd, undefined, clock);
+  const other = await open(etcd);
+  await etcd.kill(0);
+  await eventually(() => clock.sleepers).toBe(1);
+  etcd.restart(0);
+  await etcd.ready();
+  await put(other, { gone: '1', kept: '1', changed: '1' });
+  const { told } = follow(store);
+  await eventually(() => told.length).toBe(3);
+  await put(other, { gone: null, changed: '2' });
+  await etcd.compact();
+  await clock.advance(200);
+  await eventually(() => told).toContain('-gone');
+  expect(told.slice(3)).toContain('changed=2');
+});
+
 test('E10: while etcd is away calls fail, a problem says so, and it ends with the first that succeeds', async () => {
   const etcd = await rig();
   const clock = new FakeClock();
@@ -92,4 +111,35 @@ test('a closed store refuses, and its watches end', async () => {
   await expect(ended).rejects.toMatchObject({ code: 'store.unavailable' });
   await expect(store.get('a', options)).rejects.toMatchObject({ code: 'store.unavailable' });
   await expect(store.open(options)).rejects.toMatchObject({ code: 'store.unavailable' });
+});
+
+test('E3: when etcd has gone back, watches end, and those that begin again see what there is', async () => {
+  const etcd = await rig();
+  const clock = new FakeClock();
+  const store = await open(etcd, undefined, clock);
+  await put(store, { a: '1' });
+  await etcd.save();
+  await eventually(() => clock.sleepers).toBe(1);
+  await clock.advance(200);
+  for (let i = 0; i < 5; i += 1) await put(store, { a: `lost ${i}` });
+  const { told, ended } = follow(store);
+  await eventually(() => told.length).toBeGreaterThan(0);
+  let end = 'goes on';
+  ended.catch((error: unknown) => {
+    end = String(error);
+  });
+  await etcd.putBack();
+  await expect
+    .poll(
+      async () => {
+        await clock.advance(200);
+        return end;
+      },
+      { timeout: 10_000 },
+    )
+    .toContain('store.unavailable');
+  const again = follow(store);
+  await eventually(() => again.told).toEqual(['a=1']);
+  await put(store, { a: '2' });
+  await eventually(() => again.told).toEqual(['a=1', 'a=2']);
 });
