@@ -24,7 +24,7 @@ export function fromLogError(error: ServiceError): AgentError {
     case status.CANCELLED:
     case status.DEADLINE_EXCEEDED:
     case status.UNKNOWN:
-      return failure('link.unreachable', `the control plane does not answer: ${error.details}`);
+      return failure('link.unreachable', `the control plane does not answer: ${plainDetails(error.details)}`);
     case status.RESOURCE_EXHAUSTED:
       return failure('log.too_large', error.details);
     case status.UNIMPLEMENTED:
@@ -36,4 +36,10 @@ export function fromLogError(error: ServiceError): AgentError {
 
 function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(errorCodes, text);
+}
+
+/** grpc-js tells how it looked for an address around what happened. */
+function plainDetails(details: string): string {
+  const found = /^No connection established\. Last error: (?:Error: )?(.*?)\.? Resolution note:/s.exec(details);
+  return found?.[1] ?? details;
 }
