@@ -62,6 +62,12 @@ export const errorCodes = {
     retry: true,
     remedy: 'look at `holdfast status` for what each subsystem waits for; what is ready serves',
   },
+  'agent.other_agent': {
+    kind: 'conflict',
+    retry: false,
+    remedy:
+      'stop the other agent of this machine and keep it from starting again, as by `systemctl disable --now`, or leave this one out',
+  },
   'agent.start_failed': { kind: 'internal', retry: false, remedy: 'mend the cause that is named and start again' },
   'agent.stopped': { kind: 'unavailable', retry: false, remedy: 'start another agent' },
   'agent.timed_out': { kind: 'unavailable', retry: true, remedy: 'look in the log for what it was waiting for' },
