@@ -47,7 +47,7 @@ export async function measure(options: MeasureOptions, note: (text: string) => v
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-fleet-'));
   try {
     await using server = await FleetServer.in(folder, options.profile);
-    await using agents = new AgentProcesses(options.agents);
+    await using agents = new AgentProcesses(options.agents, options.signal);
     return await new Bench(server, agents, options, note).run();
   } finally {
     await rm(folder, { recursive: true, force: true });
