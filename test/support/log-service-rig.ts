@@ -35,6 +35,8 @@ interface RigOptions {
   readonly names?: NodeNames;
   /** 0 takes any. */
   readonly port?: number;
+  /** Insecure unless given. */
+  readonly serverCredentials?: ServerCredentials;
 }
 
 /** The log service on a plain server on loopback, every caller being one node. */
@@ -45,13 +47,14 @@ export async function logServiceRig({
   port: wanted = 0,
   peerOf = () => peer('n1'),
   names = anyName,
+  serverCredentials = ServerCredentials.createInsecure(),
 }: RigOptions) {
   const logger = new FakeLogger();
   const handler = new LogServiceHandler({ log, clock, proposals: everything(log), reads: nodeReads, ...service });
   const server = new Server(LIMITS);
   server.addService(logServiceDefinition, logServiceImplementation({ handler, peerOf, names, clock, logger }));
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${wanted}`, ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(`127.0.0.1:${wanted}`, serverCredentials, (error, bound) =>
       error === null ? resolve(bound) : reject(error),
     );
   });
