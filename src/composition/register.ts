@@ -53,7 +53,7 @@ export async function register(context: CliContext, options: RegisterOptions): P
   const nodes = { host: server.host, port: NODES_PORT };
   await replaceFile(paths.enrolment, encodeEnrolment({ servers: [nodes] }), { mode: 0o600, signal });
   const facts = { nid, server: server.host, certificateUntil: formatInstant(pair.notAfter) };
-  const where = options.dataDir === undefined ? '' : ` --data-dir ${options.dataDir}`;
+  const where = [options.root && ` --root ${options.root}`, options.dataDir && ` --data-dir ${options.dataDir}`].join('');
   if (options.output === 'table') console.out(`registered as ${nid}; start the agent with: holdfast agent${where}\n`);
   else console.out(structured(options.output, facts));
   return exitCodes.done;

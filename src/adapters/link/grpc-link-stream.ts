@@ -64,7 +64,9 @@ export class GrpcLinkStream implements LinkStream {
 
   async send(message: LinkMessage, { signal }: CallOptions): Promise<boolean> {
     signal.throwIfAborted();
-    const bytes = Buffer.from(FromNodeAgent.encode(wireMessage(message)).finish());
+    const { buffer, byteOffset, byteLength } = FromNodeAgent.encode(wireMessage(message)).finish();
+    // As they are: a reply may have 12 MiB.
+    const bytes = Buffer.from(buffer, byteOffset, byteLength);
     if (bytes.length > MAX_SENT_BYTES) {
       throw new AgentError('link.too_large', { problem: `${message.type} has ${bytes.length} bytes, ${MAX_SENT_BYTES} at most` });
     }

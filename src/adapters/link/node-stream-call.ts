@@ -72,7 +72,9 @@ export class NodeStreamCall implements NodeStream {
 
   async send(message: ServerMessage): Promise<boolean> {
     if (this.#ended || this.#closed) return false;
-    const bytes = Buffer.from(ToNodeAgent.encode(wireServerMessage(message)).finish());
+    const { buffer, byteOffset, byteLength } = ToNodeAgent.encode(wireServerMessage(message)).finish();
+    // As they are: a reply may have 12 MiB.
+    const bytes = Buffer.from(buffer, byteOffset, byteLength);
     if (bytes.length > MAX_SENT_BYTES) {
       throw new AgentError('link.too_large', { problem: `${message.type} has ${bytes.length} bytes, ${MAX_SENT_BYTES} at most` });
     }

@@ -36,9 +36,11 @@ test('a fresh operator: server, token, register, agent, apply, traffic, send, re
   const registered = await runCli([...args, '--root', root, '--data-dir', '/data'], token, onMachine);
   expect(registered).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^registered as n-\w+; start the agent with: holdfast agent\n$/),
+    stdout: expect.stringMatching(/^registered as n-\w+; start the agent with: holdfast agent --root \S+ --data-dir \/data\n$/),
   });
   const nid = registered.stdout.split(/[ ;]/)[2] ?? '';
+
+  expect(registered.stdout).toContain(` --root ${root} `);
 
   const agent = new FleetDaemon({ verb: 'agent', space: machine, root, flags: ['--metrics-listen', 'off'] });
   expect(await start(agent)).toContain(`node     ${nid} of default`);

@@ -77,8 +77,8 @@ test('a script that writes without end: the agent stays small, the output is cap
     expect((reply as { response: string }).response.length).toBeLessThan(2 * MIB + 100);
     expect(took).toBeGreaterThan(3_000);
     expect(took).toBeLessThan(6_000);
-    // The first reply of 2 MiB leaves 26 MiB of copies to the garbage collector; what the second one needs is there then.
-    expect(most - before).toBeLessThan((round === 0 ? 5 : 40) * MIB);
+    // While it runs nothing of its output comes here. A reply of 2 MiB is 18 MiB of copies, which the garbage collector has for a while.
+    expect(most - before).toBeLessThan((round === 0 ? 5 : 30) * MIB);
     await until(
       () => namesIn(daemon.space),
       (names) => names.every(isDaemon),
