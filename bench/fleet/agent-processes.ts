@@ -11,8 +11,9 @@ const flags = ['--disable-warning=ExperimentalWarning', '--disable-warning=DEP01
 export class AgentProcesses implements AsyncDisposable {
   readonly #processes: readonly AgentProcess[];
 
-  constructor(agents: number) {
-    this.#processes = Array.from({ length: Math.ceil(agents / AGENTS_PER_PROCESS) }, () => new AgentProcess());
+  /** What is asked fails when the signal is aborted. */
+  constructor(agents: number, signal: AbortSignal) {
+    this.#processes = Array.from({ length: Math.ceil(agents / AGENTS_PER_PROCESS) }, () => new AgentProcess(signal));
   }
 
   get count(): number {
@@ -31,8 +32,9 @@ export class AgentProcesses implements AsyncDisposable {
     };
   }
 
-  async start(): Promise<void> {
-    await this.#all((each) => each.call('start', {}));
+  /** Evenly over a time; resolves when the last one was started. */
+  async start(overMs: number): Promise<void> {
+    await this.#all((each) => each.call('start', { overMs }));
   }
 
   async linked(): Promise<number> {
@@ -69,10 +71,11 @@ class AgentProcess {
   readonly #asked = new Map<number, PromiseWithResolvers<unknown>>();
   #number = 0;
 
-  constructor() {
+  constructor(signal: AbortSignal) {
     this.#child = fork(join(import.meta.dirname, 'agents.ts'), [], { execArgv: flags, serialization: 'advanced' });
     this.#exited = once(this.#child, 'exit');
     this.#child.on('message', (answer) => this.#answered(answer as Answer));
+    signal.addEventListener('abort', () => this.#failAll(signal.reason), { once: true });
     this.#child.on('exit', (code) => this.#failAll(new Error(`a process of agents ended with ${code}`)));
   }
 
@@ -97,7 +100,7 @@ class AgentProcess {
     else asked?.reject(new Error(problem));
   }
 
-  #failAll(error: Error): void {
+  #failAll(error: unknown): void {
     for (const asked of this.#asked.values()) asked.reject(error);
     this.#asked.clear();
   }

@@ -63,7 +63,6 @@ export class SimulatedAgent {
   readonly #log: GrpcLogConnection;
   readonly #consumer: RemoteLogConsumer;
   readonly #arrivals: { readonly revision: bigint; readonly at: number }[] = [];
-  readonly #waiting = new Set<() => void>();
 
   private constructor(place: ServerPlace, name: string, nid: string, pair: Pair, registered: { inMs: number; heldBack: number }) {
     this.registeredInMs = registered.inMs;
@@ -120,22 +119,15 @@ export class SimulatedAgent {
     return beat === undefined ? undefined : beat.answeredAt - beat.sentAt;
   }
 
-  /** When it had the revision; undefined when it has it not in time. */
-  async arrivalOf(revision: bigint, signal: AbortSignal): Promise<number | undefined> {
-    for (;;) {
-      const known = this.#arrivals.find((arrival) => arrival.revision >= revision);
-      if (known !== undefined || signal.aborted) return known?.at;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#waiting.add(resolve);
-      signal.addEventListener('abort', () => resolve(), { once: true });
-      await promise;
-      this.#waiting.delete(resolve);
-    }
+  /** When it had the revision; undefined while it has it not. */
+  arrivalOf(revision: bigint): number | undefined {
+    const newest = this.#arrivals.at(-1);
+    if (newest === undefined || newest.revision < revision) return undefined;
+    return this.#arrivals.find((arrival) => arrival.revision >= revision)?.at;
   }
 
   #arrived(): void {
     this.#arrivals.push({ revision: this.#consumer.state.revision, at: instant() });
-    for (const wake of this.#waiting) wake();
   }
 }
 

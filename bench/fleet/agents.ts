@@ -1,9 +1,11 @@
 // A process full of agents, which does what the bench asks of it over the channel it was started with, and ends with it.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { SimulatedAgent } from './agent.ts';
 import type { Answer, CallName, Calls, Question } from './protocol.ts';
 
 /** Registrations under way in one process: a certificate is a few milliseconds of work at either end. */
 const REGISTERING = 16;
+const LOOK_MS = 25;
 
 const agents: SimulatedAgent[] = [];
 
@@ -24,15 +26,20 @@ const handlers: Handlers = {
       heldBack: agents.reduce((sum, { heldBack }) => sum + heldBack, 0),
     };
   },
-  start: async () => {
-    await Promise.all(agents.map((agent) => agent.start()));
+  start: async ({ overMs }) => {
+    const startOne = async (agent: SimulatedAgent, index: number) => {
+      await sleep((overMs * index) / agents.length);
+      await agent.start();
+    };
+    await Promise.all(agents.map(startOne));
     return {};
   },
   linked: async () => ({ agents: agents.filter(({ isLinked }) => isLinked).length }),
   arrivals: async ({ revision, withinMs }) => {
-    const signal = AbortSignal.timeout(withinMs);
-    const at = await Promise.all(agents.map((agent) => agent.arrivalOf(revision, signal)));
-    return { at: at.flatMap((each) => each ?? []) };
+    const until = performance.now() + withinMs;
+    // Looked at and not waited for: an agent must not have work for each change that is on its way.
+    while (performance.now() < until && !agents.every((agent) => agent.arrivalOf(revision) !== undefined)) await sleep(LOOK_MS);
+    return { at: agents.flatMap((agent) => agent.arrivalOf(revision) ?? []) };
   },
   beats: async () => ({ roundTripsMs: agents.flatMap(({ beatMs }) => beatMs ?? []) }),
   stop: async () => {
@@ -46,7 +53,7 @@ async function answer<Name extends CallName>(name: Name, ask: unknown): Promise<
 }
 
 function tell(message: Answer): void {
-  process.send?.(message);
+  if (process.connected) process.send?.(message);
 }
 
 process.on('message', ({ number, name, ask }: Question) => {

@@ -15,7 +15,9 @@ export interface ChangeTimes {
   readonly answeredMs: number;
   /** Half of the agents had it. */
   readonly halfMs: number;
+  /** A minute when some did not get it in that time. */
   readonly lastMs: number;
+  readonly missed: number;
 }
 
 export interface Measured {

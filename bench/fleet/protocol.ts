@@ -5,8 +5,8 @@ export interface Calls {
     readonly ask: { readonly server: ServerPlace; readonly tokens: readonly string[]; readonly first: number };
     readonly answer: Registered;
   };
-  /** All of them connect, in the same moment. */
-  readonly start: { readonly ask: object; readonly answer: object };
+  /** All of them connect, evenly spread over a time. */
+  readonly start: { readonly ask: { readonly overMs: number }; readonly answer: object };
   readonly linked: { readonly ask: object; readonly answer: { readonly agents: number } };
   /** When each agent had the revision: it is waited for. Milliseconds of `instant()`. */
   readonly arrivals: {

@@ -1,5 +1,6 @@
 import { type ChangeTimes, type Figure, type Measured, quantile } from '../fleet/figures.ts';
 import type { Effort } from '../fleet/measure.ts';
+import { isDisturbed } from '../rig/usage.ts';
 import { type Bar, barChart, type Panel } from './chart.ts';
 import type { Machine } from './machine.ts';
 import { formatNumber, markdownTable } from './tables.ts';
@@ -41,7 +42,7 @@ CPU these took is the last row. On a machine that the server has for itself ever
 agent: the agents' own work is then elsewhere.
 
 ${about}
-${verdicts(figures, changes)}
+${disturbance(figures)}${verdicts(figures, changes)}
 ![What was used of what is allowed](${chart})
 
 ## All figures
@@ -49,13 +50,13 @@ ${verdicts(figures, changes)}
 ${sections(figures, sizes)}
 ## What this means for ${formatNumber(MANY)} nodes
 
-${outlook(figures, Math.max(...sizes))}
+${outlook(figures, sizes)}
 ## How it is measured
 
-A real \`holdfast server\` process on its embedded store, in a folder of its own. The agents are simulated, ${'250'} in a process: each registers
+A real \`holdfast server\` process on its embedded store, in a folder of its own. The agents are simulated, 250 in a process: each registers
 with a token of its own, makes its own key, and keeps two connections of mutual TLS with its own certificate, one for the link with a
 heartbeat every ${HEARTBEAT_SECONDS} s, one for the log. Link, registration and log are the code that \`holdfast agent\` runs; an agent of the bench answers instructions at once,
-keeps nothing on disk and carries no traffic. They come over loopback addresses.
+keeps nothing on disk and carries no traffic. They come over loopback addresses, and are started 100 a second.
 
 A change is an \`apply\` of one of 50 services with other endpoints, ${effort.changesPerSecond} a second, ${effort.changes} in all, at their times whether or not those before have
 arrived; it has arrived when the agent's view has it. Times are of the kernel's monotonic clock, which all processes share. CPU and
@@ -94,6 +95,18 @@ export function fleetChart({ figures, changes }: Measured): string {
   return barChart('What was used of what is allowed for 1,000 agents; shorter is better', panels);
 }
 
+/** Nothing on a machine that did nothing else. */
+function disturbance(figures: readonly Figure[]): string {
+  const others = Math.max(
+    ...sizesOf(figures).map((agents) => figureOf(figures, agents, 'machine: CPU of other programs meanwhile') ?? 0),
+  );
+  if (!isDisturbed(others)) return '';
+  return `**This run was disturbed: other programs took ${formatNumber(others)} cores meanwhile.** Times, above all those of connecting, say more of that than of
+the server; CPU and memory can be read.
+
+`;
+}
+
 function verdicts(figures: readonly Figure[], changes: readonly ChangeTimes[]): string {
   const agents = Math.max(...sizesOf(figures));
   const p99 = figureOf(figures, agents, 'changes: apply to the last agent, p99') ?? Number.NaN;
@@ -106,8 +119,7 @@ function verdicts(figures: readonly Figure[], changes: readonly ChangeTimes[]): 
     ],
     [`memory of the server with ${agents} agents`, `${formatNumber(memory)} MB`, `${MEMORY_MB} MB`],
   ];
-  const wanted = markdownTable(['', 'measured', 'wanted, at most, for 1,000'], rows);
-  return `${wanted}`;
+  return markdownTable(['', 'measured', 'wanted, at most, for 1,000'], rows);
 }
 
 function sections(figures: readonly Figure[], sizes: readonly number[]): string {
@@ -126,29 +138,37 @@ function sections(figures: readonly Figure[], sizes: readonly number[]): string 
   return markdownTable(['part', '', 'unit', ...sizes.map((agents) => `${agents} agents`)], rows);
 }
 
-/** By proportion from the largest fleet; nothing of it was measured. */
-function outlook(figures: readonly Figure[], agents: number): string {
-  const value = (key: string) => figureOf(figures, agents, key) ?? Number.NaN;
-  const times = MANY / agents;
-  const empty = value('idle: memory without agents');
-  const memory = empty + (value('changes: memory') - empty) * times;
-  const cores = value('idle: server CPU') * times;
-  const changeMs = value('changes: server CPU per change, without idle') * times;
-  const registering = MANY / REGISTRATIONS_PER_SECOND;
-  const instructing = (value('an instruction to each agent: server CPU per instruction') * MANY) / 1_000;
-  const back = MANY / COME_BACK_PER_SECOND;
-  const backCpu = (value('planned restart: server CPU per agent until then') * MANY) / 1_000;
-  return `By proportion from ${agents} agents; nothing of it was measured. JavaScript of the server runs on one core, so that one second of CPU is
-one second of time at best.
+/** By a straight line through what was measured; nothing of it was measured itself. */
+function outlook(figures: readonly Figure[], sizes: readonly number[]): string {
+  const projected = (key: string, each: 'in all' | 'of each agent') =>
+    straightOn(sizes, (agents) => (figureOf(figures, agents, key) ?? Number.NaN) * (each === 'in all' ? 1 : agents));
+  const agents = Math.max(...sizes);
+  const empty = figureOf(figures, agents, 'idle: memory without agents') ?? Number.NaN;
+  const perAgent = ((figureOf(figures, agents, 'changes: memory') ?? Number.NaN) - empty) / agents;
+  const cores = projected('idle: server CPU', 'in all');
+  const changeMs = projected('changes: server CPU per change, without idle', 'in all');
+  const backMs = projected('planned restart: server CPU per agent until then', 'of each agent');
+  const instructMs = projected('an instruction to each agent: server CPU per instruction', 'of each agent');
+  const changesPerSecond = (Math.max(0, 1 - cores) * 1_000) / changeMs;
+  return `By a straight line through ${sizes.join(' and ')} agents (through none and the one size where there is but one); nothing of it was measured. JavaScript of
+the server runs on one core, so that one second of CPU is one second of time at best.
 
-- **Memory**: ${formatNumber(memory)} MB, ${formatNumber(((value('changes: memory') - empty) * 1_000) / agents)} MB for each thousand agents beside ${formatNumber(empty)} MB.
+- **Memory**: ${formatNumber(empty + perAgent * MANY)} MB, ${formatNumber(perAgent * 1_000)} MB for each thousand agents beside ${formatNumber(empty)} MB.
 - **At rest**: ${formatNumber(MANY / HEARTBEAT_SECONDS)} heartbeats a second and what belongs to them take ${formatNumber(cores)} of one core.
-- **A change** takes ${ms(changeMs)} of CPU to reach all: that is the least time until the last agent has it, and more than ${formatNumber(((1 - Math.min(1, cores)) * 1_000) / changeMs)}
-  changes a second, one \`apply\` each, cannot be carried beside the heartbeats. Services that change together belong into one \`apply\`: it is one entry for all of them.
-- **Registration** takes ${formatNumber(registering)} s: the server lets ${REGISTRATIONS_PER_SECOND} a second in, whoever asks.
-- **After a restart** agents come back within ${formatNumber(back)} s, ${COME_BACK_PER_SECOND} a second, which takes ${formatNumber(backCpu)} s of CPU. Traffic goes on meanwhile: nodes serve what they know.
-- **An instruction to each node** takes ${formatNumber(instructing)} s of CPU.
+- **A change** takes ${ms(changeMs)} of CPU to reach all: the last agent cannot have it sooner, and about ${formatNumber(changesPerSecond)} changes a second, one \`apply\`
+  each, are all that fit beside the heartbeats. Services that change together belong into one \`apply\`: it is one entry for all of them.
+- **Registration** takes ${formatNumber(MANY / REGISTRATIONS_PER_SECOND)} s: the server lets ${REGISTRATIONS_PER_SECOND} a second in, whoever asks.
+- **After a restart** agents come back within ${formatNumber(MANY / COME_BACK_PER_SECOND)} s, ${COME_BACK_PER_SECOND} a second, and take ${formatNumber(backMs / 1_000)} s of CPU meanwhile; where that is
+  more than the time, it is the CPU that decides. Traffic goes on: nodes serve what they know.
+- **An instruction to each node** takes ${formatNumber(instructMs / 1_000)} s of CPU.
 `;
+}
+
+/** What `MANY` agents would have. */
+function straightOn(sizes: readonly number[], total: (agents: number) => number): number {
+  const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
+  if (least === most) return (total(most) * MANY) / most;
+  return total(most) + ((total(most) - total(least)) / (most - least)) * (MANY - most);
 }
 
 function sizesOf(figures: readonly Figure[]): readonly number[] {

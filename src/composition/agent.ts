@@ -2,8 +2,10 @@ import { resolve } from 'node:path';
 import type { Container } from 'inversify';
 import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/context.js';
 import type { DaemonOptions } from '../adapters/cli/program.js';
+import { findOlderAgent } from '../adapters/node/older-agent.js';
 import type { Config, Setting } from '../domain/config/model.js';
-import { absolutePath } from '../domain/kernel/paths.js';
+import { AgentError } from '../domain/kernel/errors.js';
+import { type AbsolutePath, absolutePath } from '../domain/kernel/paths.js';
 import { buildAgentContainer } from './agent-container.js';
 import { aborted, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
 import { enrolledNode } from './enrolled-node.js';
@@ -16,6 +18,7 @@ export async function agent(context: CliContext, options: DaemonOptions): Promis
   await untilStopped(context, async () => {
     const prepared = await prepareDaemon(context, options, { mode: 'production', dataDir: '/var/lib/holdfast' });
     const root = absolutePath(resolve(options.root ?? '/')) ?? prepared.facts.paths.dataDir;
+    await refuseBesideAnother(root);
     const node = await enrolledNode(prepared.facts, root, context);
     const container = buildAgentContainer(prepared.facts, prepared.logger, node);
     await runDaemon(container, context, prepared, {
@@ -29,6 +32,12 @@ export async function agent(context: CliContext, options: DaemonOptions): Promis
   return exitCodes.done;
 }
 
+/** @throws AgentError `agent.other_agent` */
+async function refuseBesideAnother(root: AbsolutePath): Promise<void> {
+  const other = await findOlderAgent(root);
+  if (other !== undefined) throw new AgentError('agent.other_agent', { problem: other });
+}
+
 const policySettings: readonly Setting[] = ['instructionsAllow', 'instructionsDeny', 'scriptsAllow', 'scriptsDeny'];
 
 function useLive(container: Container, config: Config, changed: readonly Setting[]): void {
@@ -40,8 +49,11 @@ function announce(container: Container, { console }: CliContext): void {
   const { paths } = container.get(Root.facts);
   const { identity, servers } = container.get(Root.node);
   const metrics = container.get(Servers.metrics).address;
+  const notReady = container.get(Root.agent).readyError();
   const lines = [
-    `holdfast ${version} is ready (agent)`,
+    notReady === undefined
+      ? `holdfast ${version} is ready (agent)`
+      : `holdfast ${version} runs and is not ready yet (agent): ${notReady.message}; see \`holdfast status\``,
     `  node     ${identity.nid} of ${identity.aid}`,
     `  control  ${servers.map(({ host, port }) => `${host}:${port}`).join(', ')}`,
     `  data     ${paths.dataDir}`,

@@ -1,3 +1,5 @@
+import { EtcdBackups } from '../adapters/backup/etcd-backups.js';
+import { StoreBackups } from '../adapters/backup/store-backups.js';
 import { EtcdClient } from '../adapters/etcd/etcd-client.js';
 import type { EtcdTls } from '../adapters/etcd/etcd-endpoint.js';
 import { readTextFile } from '../adapters/files/text-file.js';
@@ -8,6 +10,7 @@ import { type Setting, settings } from '../domain/config/model.js';
 import { AgentError } from '../domain/kernel/errors.js';
 import type { CallOptions } from '../ports/call-options.js';
 import type { Clock } from '../ports/clock.js';
+import type { Backups } from '../ports/driving/backups.js';
 import type { OwnedLog } from '../ports/log/ordered-log.js';
 import type { Logger } from '../ports/logger.js';
 import type { OwnedControlStore } from '../ports/store/control-store.js';
@@ -20,22 +23,25 @@ const LARGEST_PEM = 1024 * 1024;
 export interface Backend {
   readonly store: OwnedControlStore;
   readonly log: OwnedLog;
+  readonly backups: Backups;
   /** After both are closed. */
   release(): void;
 }
 
 /** The etcd that the configuration names, or files of this server alone. @throws AgentError `config.invalid` */
 export async function makeBackend(facts: Facts, clock: Clock, logger: Logger, options: CallOptions): Promise<Backend> {
-  const { paths, config } = facts;
+  const { paths, config, version } = facts;
   if (config.serverEtcd.length === 0) {
     const store = new SqliteControlStore({ file: paths.controlDb, clock });
-    return { store, log: embeddedLog(facts, clock, logger), release: () => {} };
+    const log = embeddedLog(facts, clock, logger);
+    const backups = new StoreBackups({ log, store, sealingKey: paths.sealingKey, folder: paths.backup, version, clock });
+    return { store, log, backups, release: () => {} };
   }
   const client = new EtcdClient({ endpoints: config.serverEtcd, tls: await tlsOf(facts, options) });
   const prefix = `/holdfast/${config.serverEtcdCluster}`;
   const store = new EtcdControlStore({ client, prefix: `${prefix}/store/`, clock });
   const log = new EtcdOrderedLog({ client, prefix: `${prefix}/log/`, witness: paths.etcdWitness, clock });
-  return { store, log, release: () => client.close() };
+  return { store, log, backups: new EtcdBackups(), release: () => client.close() };
 }
 
 async function tlsOf({ config }: Facts, options: CallOptions): Promise<EtcdTls> {

@@ -9,6 +9,7 @@ import { OwnCertificates } from '../app/certificate/own-certificates.js';
 import { fleetIdOf } from '../app/fleet/fleet-id.js';
 import type { CallOptions } from '../ports/call-options.js';
 import type { Clock } from '../ports/clock.js';
+import type { Backups } from '../ports/driving/backups.js';
 import type { OwnedLog } from '../ports/log/ordered-log.js';
 import type { Logger } from '../ports/logger.js';
 import type { OwnedControlStore } from '../ports/store/control-store.js';
@@ -21,6 +22,8 @@ export interface ControlPlane {
   readonly store: OwnedControlStore;
   /** On the same backend. The agent opens and closes it. */
   readonly log: OwnedLog;
+  /** Of both. */
+  readonly backups: Backups;
   readonly sealer: Sealer;
   readonly authorities: Authorities;
   readonly own: OwnCertificates;
@@ -37,7 +40,7 @@ export interface ControlPlane {
 export async function openControlPlane(facts: Facts, clock: Clock, logger: Logger, options: CallOptions): Promise<ControlPlane> {
   const { paths, config, identity } = facts;
   const backend = await makeBackend(facts, clock, logger, options);
-  const { store, log } = backend;
+  const { store, log, backups } = backend;
   const close = async () => {
     await store.close();
     backend.release();
@@ -52,7 +55,7 @@ export async function openControlPlane(facts: Facts, clock: Clock, logger: Logge
     const fleetId = await fleetIdOf(store, randomUUID, options);
     const hosts = config.serverHosts.length > 0 ? config.serverHosts : hostsOf(identity.hostname);
     const serverId = `${identity.nodeId}-${randomBytes(4).toString('hex')}`;
-    return { store, log, sealer, authorities, own, fleetId, serverId, hosts, close };
+    return { store, log, backups, sealer, authorities, own, fleetId, serverId, hosts, close };
   } catch (error) {
     await close();
     throw error;

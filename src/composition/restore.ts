@@ -1,19 +1,33 @@
 import { existsSync } from 'node:fs';
-import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/context.js';
+import { resolve } from 'node:path';
+import { openArchive } from '../adapters/backup/backup-archive.js';
+import { type RestoredBackup, restoreBackup } from '../adapters/backup/restore-backup.js';
+import { SealerKeyFile } from '../adapters/certificate/sealer-key-file.js';
+import { type CliContext, type ExitCode, exitCodes, UsageError } from '../adapters/cli/context.js';
 import { structured, table } from '../adapters/cli/output.js';
 import type { RestoreOptions } from '../adapters/cli/program.js';
+import { SystemClock } from '../adapters/clock/system-clock.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
 import { listCopies } from '../adapters/log/sqlite-log-copies.js';
 import { restoreLog } from '../adapters/log/sqlite-log-restore.js';
+import { openSealer } from '../app/certificate/open-sealer.js';
+import { type Settled, settleRestored } from '../app/fleet/settle-restored.js';
 import { AgentError } from '../domain/kernel/errors.js';
-import { checkDataDir, holdDataDir } from './data-dir.js';
-import { pathsOf } from './paths.js';
+import type { Paths } from '../domain/kernel/paths.js';
+import type { ControlStore } from '../ports/store/control-store.js';
+import { checkDataDir, holdDataDir, makeDataDir } from './data-dir.js';
+import { pathsOf, usualDataDir } from './paths.js';
 
 /** Puts a copy in the place of a damaged log while no daemon runs, or lists the copies. */
-export async function restore({ console, env }: CliContext, options: RestoreOptions): Promise<ExitCode> {
-  const paths = pathsOf(options, env, '.holdfast');
+export async function restore(context: CliContext, options: RestoreOptions): Promise<ExitCode> {
+  const { console, env } = context;
+  const paths = pathsOf(options, env, usualDataDir());
+  if (options.backup !== undefined) return restoreFrom(options.backup, paths, options, context);
   if (!existsSync(paths.dataDir))
-    throw new AgentError('config.invalid', { problem: `there is no data directory ${paths.dataDir}` });
+    throw new AgentError('config.invalid', {
+      problem: `there is no data directory ${paths.dataDir}`,
+      remedy: 'name the data directory of the stopped daemon with --data-dir or HOLDFAST_DATA_DIR',
+    });
   if (options.list) {
     const copies = listCopies(paths.logDb).map(({ file, time, head, problem }) => ({
       file,
@@ -39,4 +53,43 @@ export async function restore({ console, env }: CliContext, options: RestoreOpti
     for (const file of aside) console.out(`set aside ${file}\n`);
   }
   return exitCodes.done;
+}
+
+/** A whole control plane, also into a data directory that has nothing yet. */
+async function restoreFrom(file: string, paths: Paths, options: RestoreOptions, context: CliContext): Promise<ExitCode> {
+  const { console } = context;
+  if (options.copy !== undefined || options.list) throw new UsageError('--backup takes neither a copy nor --list');
+  await checkDataDir(paths);
+  const archive = await openArchive(resolve(file), context);
+  try {
+    await makeDataDir(paths);
+    holdDataDir(loadAddon(), paths);
+    const clock = new SystemClock({ unref: true });
+    const settle = async (store: ControlStore, keyFile: string) => {
+      await openSealer(store, new SealerKeyFile(keyFile), context);
+      return settleRestored(store, clock.now(), context);
+    };
+    const restored = await restoreBackup({ archive, paths, clock, settle }, context);
+    const madeAt = new Date(archive.manifest.madeAt).toISOString();
+    if (options.output !== 'table') console.out(structured(options.output, { madeAt, ...restored }));
+    else tell(restored, madeAt, context);
+    return exitCodes.done;
+  } finally {
+    await archive.close();
+  }
+}
+
+function tell({ revision, settled, aside }: RestoredBackup<Settled>, madeAt: string, { console }: CliContext): void {
+  const { streams, instructions, tokens } = settled;
+  console.out(`restored the control plane of ${madeAt}: log at revision ${revision}, ${streams} nodes with streams\n`);
+  console.out(`${instructions} unfinished instructions ended as unknown, ${tokens} unused tokens removed\n`);
+  for (const name of aside) console.out(`set aside ${name}\n`);
+  console.err(
+    [
+      `What happened after ${madeAt} is not in it:`,
+      '  agents hold back what it would remove: apply what should be, or run `holdfast resync --accept` on them',
+      '  nodes that registered later have to register again; nodes that were removed later are back: see `holdfast nodes`',
+      '',
+    ].join('\n'),
+  );
 }

@@ -7,7 +7,7 @@ import type { Facts } from './facts.js';
 import { fleetModule } from './modules/fleet.js';
 import { logModule } from './modules/log.js';
 import { serverModule } from './modules/server.js';
-import { FleetServers, FleetSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
+import { FleetPorts, FleetServers, FleetSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A control plane. Nothing runs until its agent starts. */
 export function buildServerContainer(facts: Facts, logger: Logger, controlPlane: ControlPlane): Container {
@@ -37,6 +37,6 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(FleetSubsystems.l2),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     new ServerSubsystem('registration', container.get(FleetServers.registration)),
-    new ServerSubsystem('nodes', container.get(FleetServers.nodes)),
+    new ServerSubsystem('nodes', container.get(FleetServers.nodes), () => container.get(FleetPorts.sessions).goodbye()),
   ];
 }

@@ -5,12 +5,13 @@ import type { RegisteredNode, Registrations } from '../../src/ports/driving/regi
 
 /** The nodes that a test has registered. */
 export class FakeRegistrations implements Registrations {
+  readonly revoked = new Set<string>();
   readonly #nodes = new Map<Nid, RegisteredNode>();
   #unavailable = false;
 
   /** Also another registration of a node that is there. */
   register(nid: Nid, registration = 'r1'): RegisteredNode {
-    const facts = { aid: aid('acme'), os: 'debian-12', registeredAt: Date.UTC(2026, 0, 1) };
+    const facts = { aid: aid('acme'), os: 'debian-12', registeredAt: Date.UTC(2026, 0, 1), serial: `5e${this.#nodes.size}` };
     const node = { nid, registration: registrationId(registration), ...facts };
     this.#nodes.set(nid, node);
     return node;
@@ -33,6 +34,13 @@ export class FakeRegistrations implements Registrations {
   async remove(nid: Nid, { signal }: CallOptions): Promise<boolean> {
     this.#enter(signal);
     return this.#nodes.delete(nid);
+  }
+
+  async revokeCertificate(serial: string, _reason: string, { signal }: CallOptions): Promise<boolean> {
+    this.#enter(signal);
+    const known = [...this.#nodes.values()].some((node) => node.serial === serial);
+    if (known) this.revoked.add(serial);
+    return known;
   }
 
   #enter(signal: AbortSignal): void {

@@ -1,6 +1,7 @@
 import type { FleetParts } from '../../src/adapters/admin/fleet-handlers.js';
 import { aid } from '../../src/domain/link/model.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
+import { FakeBackups } from '../fakes/fake-backups.js';
 import { FakeTokens } from '../fakes/fake-tokens.js';
 import { adminRig } from './admin-rig.js';
 import { type RunOptions, run } from './cli-rig.js';
@@ -15,7 +16,7 @@ export async function fleetCliRig(parts: Partial<FleetParts> = {}) {
   const tokens = new FakeTokens(() => fleet.clock.now());
   const { instructions, nodes, logger } = fleet;
   const admin = await adminRig({
-    fleet: { instructions, nodes, tokens, audit, logger, account: aid('acme'), ...parts },
+    fleet: { instructions, nodes, tokens, backups: new FakeBackups(), audit, logger, account: aid('acme'), ...parts },
   });
   await admin.server.start();
   const cli = (args: readonly string[], runOptions?: RunOptions) => run([...args, '--data-dir', admin.dataDir], runOptions);

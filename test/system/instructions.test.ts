@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { runnerPath } from '../../src/adapters/instruction/runner-process.js';
-import { sourceArguments } from '../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../src/adapters/threads/typescript-worker.js';
 import { base64, contentOf } from '../support/instruction-rig.js';
 import { tempFolder } from '../support/temp-folder.js';
 

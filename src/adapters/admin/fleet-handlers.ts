@@ -1,6 +1,7 @@
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Aid } from '../../domain/link/model.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
+import type { Backups } from '../../ports/driving/backups.js';
 import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
 import type { Tokens } from '../../ports/driving/tokens.js';
 import type { Logger } from '../../ports/logger.js';
@@ -12,6 +13,7 @@ import {
   nidFromWire,
   nodeToWire,
   sendFromWire,
+  serialFromWire,
   tagFromWire,
   tokenToWire,
 } from './fleet-mapping.js';
@@ -21,6 +23,7 @@ export interface FleetParts {
   readonly instructions: Instructions;
   readonly nodes: FleetNodes;
   readonly tokens: Tokens;
+  readonly backups: Backups;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
   readonly logger: Logger;
@@ -37,6 +40,7 @@ export function fleetHandlers(calls: GrpcCalls, parts: FleetParts): FleetService
     ...instructionHandlers(calls, parts, audited),
     ...nodeHandlers(calls, parts, audited),
     ...tokenHandlers(calls, parts, audited),
+    ...backupHandlers(calls, parts, audited),
   };
 }
 
@@ -88,7 +92,11 @@ function instructionHandlers(
   };
 }
 
-function nodeHandlers(calls: GrpcCalls, { nodes }: FleetParts, audited: Audited): Handlers<'cordonNode' | 'removeNode'> {
+function nodeHandlers(
+  calls: GrpcCalls,
+  { nodes }: FleetParts,
+  audited: Audited,
+): Handlers<'cordonNode' | 'removeNode' | 'revokeCertificate'> {
   return {
     cordonNode: calls.unary(async ({ node, cordoned }, signal, who) => {
       const nid = nidFromWire(node);
@@ -101,6 +109,24 @@ function nodeHandlers(calls: GrpcCalls, { nodes }: FleetParts, audited: Audited)
       const record = { who, type: 'admin.remove_node', tag: nid, payload: '' };
       await audited.run(record, { signal }, () => nodes.remove(nid, { signal }));
       return {};
+    }),
+    revokeCertificate: calls.unary(async ({ serial: text, reason }, signal, who) => {
+      const serial = serialFromWire(text);
+      const record = { who, type: 'admin.revoke_certificate', tag: serial, payload: reason };
+      const why = reason === '' ? 'an operator has revoked it' : reason;
+      await audited.run(record, { signal }, () => nodes.revokeCertificate(serial, why, { signal }));
+      return {};
+    }),
+  };
+}
+
+/** Who takes one away is on record before the first byte leaves. */
+function backupHandlers(calls: GrpcCalls, { backups }: FleetParts, audited: Audited): Handlers<'backup'> {
+  return {
+    backup: calls.streaming(async function* ({ withKey }, signal, who) {
+      const record = { who, type: 'admin.backup', tag: withKey ? 'with key' : 'without key', payload: '' };
+      await audited.run(record, { signal }, async () => {});
+      for await (const piece of backups.take({ withKey }, { signal })) yield { piece: Buffer.from(piece) };
     }),
   };
 }

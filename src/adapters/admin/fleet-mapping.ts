@@ -34,6 +34,13 @@ export function tagFromWire(text: string): Tag {
   throw new AgentError('dispatch.invalid', { problem: `a tag has 1 to 128 printable characters, not ${JSON.stringify(text)}` });
 }
 
+/** As we write it, of `5E:01` too, which other tools show. @throws AgentError `dispatch.invalid` */
+export function serialFromWire(text: string): string {
+  const serial = text.replaceAll(':', '').toLowerCase();
+  if (/^[0-9a-f]{1,40}$/.test(serial)) return serial;
+  throw new AgentError('dispatch.invalid', { problem: `a serial has up to 40 hex digits, not ${JSON.stringify(text)}` });
+}
+
 /** @throws AgentError `dispatch.invalid` */
 export function sendFromWire({ node, type, json, tag, expiresMs }: wire.SendRequest, by: string): SendCall {
   return {

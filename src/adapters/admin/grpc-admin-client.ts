@@ -127,6 +127,18 @@ export class GrpcAdminClient {
     return this.#unary(this.#fleet.removeNode.bind(this.#fleet), request, options);
   }
 
+  revokeCertificate(
+    request: fleetWire.RevokeCertificateRequest,
+    options: CallOptions,
+  ): Promise<fleetWire.RevokeCertificateResponse> {
+    return this.#unary(this.#fleet.revokeCertificate.bind(this.#fleet), request, options);
+  }
+
+  /** In order; ends without an error on abort. */
+  backup(request: fleetWire.BackupRequest, options: CallOptions): AsyncIterable<fleetWire.BackupResponse> {
+    return this.#stream(() => this.#fleet.backup(request), options);
+  }
+
   createToken(request: fleetWire.CreateTokenRequest, options: CallOptions): Promise<fleetWire.CreateTokenResponse> {
     return this.#unary(this.#fleet.createToken.bind(this.#fleet), request, options);
   }

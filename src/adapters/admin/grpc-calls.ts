@@ -27,11 +27,11 @@ export class GrpcCalls {
   }
 
   streaming<Request, Response>(
-    handle: (request: Request, signal: AbortSignal) => AsyncIterable<Response>,
+    handle: (request: Request, signal: AbortSignal, who: string) => AsyncIterable<Response>,
   ): handleServerStreamingCall<Request, Response> {
     return (call) => {
       const signal = signalOf(call);
-      pump(call, handle(call.request, signal), signal).then(
+      pump(call, handle(call.request, signal, whoOf(call)), signal).then(
         () => call.end(),
         (error: unknown) => call.emit('error', this.#failed(error, signal)),
       );
@@ -77,7 +77,7 @@ function signalOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream
 }
 
 /** `local:1000` */
-function whoOf(call: ServerUnaryCall<unknown, unknown>): string {
+function whoOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): string {
   const peer = call.getPeer();
   return `local:${peer.startsWith(PEER_PREFIX) ? peer.slice(PEER_PREFIX.length) : 'unknown'}`;
 }

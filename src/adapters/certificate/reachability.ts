@@ -6,6 +6,7 @@ import type { Validity } from '../../domain/certificate/validity.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Pair } from '../../ports/certificate/pair-store.js';
 import { errnoOf } from '../files/errno.js';
+import { distrustText } from '../link/tls-failure.js';
 
 export interface ReachTarget {
   readonly host: string;
@@ -105,7 +106,7 @@ function closed(connected: boolean, secured: boolean, pair: Pair | undefined): R
 
 function distrust(socket: TLSSocket): ReachFinding {
   const certificate = socket.getPeerX509Certificate();
-  const detail = String(socket.authorizationError);
+  const detail = distrustText(String(socket.authorizationError));
   if (certificate === undefined) return { reach: { stage: 'tls', detail } };
   return {
     reach: { stage: 'tls', detail },

@@ -5,9 +5,9 @@ import { subjectOf } from '../../domain/certificate/names.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { CertificateAuthority, IssueRequest, ProvenKey } from '../../ports/certificate/certificate-authority.js';
+import { Slots } from '../threads/slots.js';
 import { leafExtensions } from './extensions.js';
 import { proveKey, provenKeyOf } from './proven-key.js';
-import { Slots } from './slots.js';
 import {
   AuthorityKeyIdentifierExtension,
   type JsonName,
@@ -76,12 +76,11 @@ export class X509Authority implements CertificateAuthority {
     return proveKey(csr);
   }
 
-  makeKey({ signal }: CallOptions): Promise<{ readonly key: ProvenKey; readonly privateKey: string }> {
-    return this.#slots.run(async () => {
-      signal.throwIfAborted();
+  makeKey(options: CallOptions): Promise<{ readonly key: ProvenKey; readonly privateKey: string }> {
+    return this.#slots.use(async () => {
       const { publicKey, privateKey } = await makeKeyPair('rsa', { modulusLength: 2_048 });
       return { key: provenKeyOf(publicKey), privateKey: String(privateKey.export({ format: 'pem', type: 'pkcs1' })) };
-    });
+    }, options);
   }
 }
 

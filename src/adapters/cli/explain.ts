@@ -52,6 +52,7 @@ function facts(
 
 function listens({ state, listen, reason, remedy }: Pick<ExplainedPort, 'state' | 'listen' | 'reason' | 'remedy'>): string {
   if (listen !== '') return `on ${listen}`;
+  if (state === 'elsewhere') return 'on the nodes';
   return state === 'failed' ? `not: ${reason}; ${remedy}` : 'not yet';
 }
 

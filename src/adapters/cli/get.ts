@@ -113,6 +113,8 @@ function tables(objects: readonly ResourceObject[], withNamespace: boolean): str
 function ports({ status }: ResourceObject): string {
   const texts = (status?.ports ?? []).map(({ name, port, state, listen, reason }) => {
     if (state === 'failed') return `${name} ${port} (failed: ${reason ?? 'unknown'})`;
+    // A control plane carries no traffic: how each node has it, each node knows.
+    if (state === 'elsewhere') return `${name} ${port}`;
     if (listen === undefined) return `${name} ${port} (${state})`;
     const bound = listen.slice(listen.lastIndexOf(':') + 1);
     return bound === String(port) ? `${name} ${port}` : `${name} ${port} -> ${bound}`;

@@ -55,6 +55,8 @@ export interface VerifyAuditOptions {
 export interface RestoreOptions {
   readonly dataDir: string | undefined;
   readonly copy: string | undefined;
+  /** An archive of `holdfast backup`, to take instead of a copy. */
+  readonly backup: string | undefined;
   readonly list: boolean;
   readonly output: OutputFormat;
 }
@@ -123,7 +125,7 @@ function buildProgram(context: CliContext, version: string, local: LocalVerbs, d
     addRestore,
     addAudit,
   ];
-  for (const add of [...adders, addInstructionVerbs, addNodeVerbs, addTokenVerbs, addAgentVerbs])
+  for (const add of [...adders, addInstructionVerbs, addNodeVerbs, addTokenVerbs, addAgentVerbs, addBackup])
     add(program, { context, local, done });
   program
     .command('version')
@@ -301,6 +303,22 @@ function addNodeVerbs(program: Command, { context, done }: Wiring): void {
     );
   cordoning('cordon', true, 'hold instructions back from a node');
   cordoning('uncordon', false, 'let a node have its instructions again');
+  client(program.command('revoke <serial>').description('refuse one certificate from now on; its node stays'))
+    .option('--reason <text>', 'why, for the log and for whoever has it', '')
+    .option('-y, --yes', 'do not ask', false)
+    .action(async (serial, options) => done(await (await import('./nodes.js')).revoke(context, serial, options)));
+}
+
+function addBackup(program: Command, { context, done }: Wiring): void {
+  client(
+    program
+      .command('backup <file>')
+      .description(
+        'put the whole state of a control plane into a new archive, while it serves; `restore --backup` takes it back',
+      ),
+  )
+    .option('--with-key', 'with the key that secrets are sealed with: whoever has the archive then has them all', false)
+    .action(async (file, options) => done(await (await import('./backup.js')).backup(context, file, options)));
 }
 
 /** What is asked of an agent. */
@@ -347,8 +365,9 @@ function addRestore(program: Command, { context, local, done }: Wiring): void {
   program
     .command('restore [copy]')
     .description('put the newest intact copy of the log in place of a damaged one; the daemon must be stopped')
-    .addOption(dataDirOption('the data directory (default: ./.holdfast)'))
+    .addOption(dataDirOption('the data directory (default: ./.holdfast if there is one, else /var/lib/holdfast)'))
     .option('--list', 'list the copies', false)
+    .option('--backup <file>', 'put back a whole control plane from an archive of `holdfast backup`')
     .addOption(outputOption())
     .action(async (copy, options) => done(await local.restore(context, { ...options, copy })));
 }

@@ -1,5 +1,4 @@
 import type { InstructionKey } from '../../domain/instruction/model.js';
-import type { ErrorCode, ErrorFacts } from '../../domain/kernel/errors.js';
 import type { JournalChange, JournalFacts, OpenedJournal, TombstoneLimits } from '../../ports/instruction/journal.js';
 
 /** A call to the journal's thread. */
@@ -10,8 +9,6 @@ export type JournalCall =
   | { readonly call: 'reply' | 'setAside' | 'payload'; readonly key: InstructionKey }
   | { readonly call: 'prune'; readonly limits: TombstoneLimits }
   | { readonly call: 'close' };
-
-export type JournalRequest = JournalCall & { readonly id: number };
 
 export interface OpenedFile extends OpenedJournal {
   readonly facts: JournalFacts;
@@ -24,7 +21,3 @@ export interface CommitResult {
   /** Of each commit; undefined when it is durable. */
   readonly problems: readonly (string | undefined)[];
 }
-
-export type JournalAnswer =
-  | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly failure: { readonly code: ErrorCode; readonly facts: ErrorFacts; readonly cause: string } };

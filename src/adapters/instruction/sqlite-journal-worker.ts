@@ -1,28 +1,14 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import { AgentError } from '../../domain/kernel/errors.js';
+import { workerData } from 'node:worker_threads';
+import { serveWorker } from '../threads/worker-server.js';
 import { SqliteJournalFile } from './sqlite-journal-file.js';
-import type { JournalAnswer, JournalRequest } from './sqlite-journal-protocol.js';
+import type { JournalCall } from './sqlite-journal-protocol.js';
 
-/** The thread that waits for the disk. One request after the other; a long WAL is folded in after the answer, not before it. */
+/** The thread that waits for the disk; a long WAL is folded in after the answer, not before it. */
 const file = new SqliteJournalFile(String(workerData.file), Number(workerData.reserveBytes));
 
-parentPort?.on('message', (request: JournalRequest) => {
-  parentPort?.postMessage(answer(request));
-  if (request.call === 'close') parentPort?.close();
-  else file.checkpoint();
-});
+serveWorker<JournalCall>({ run, otherwise: 'journal.unavailable', after: () => file.checkpoint() });
 
-function answer(request: JournalRequest): JournalAnswer {
-  try {
-    return { id: request.id, value: run(request) };
-  } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    if (error instanceof AgentError) return { id: request.id, failure: { code: error.code, facts: error.facts, cause: text } };
-    return { id: request.id, failure: { code: 'journal.unavailable', facts: { problem: text }, cause: text } };
-  }
-}
-
-function run(request: JournalRequest): unknown {
+function run(request: JournalCall): unknown {
   switch (request.call) {
     case 'open':
       return file.open(request.now);

@@ -1,5 +1,4 @@
 import { dirname } from 'node:path';
-import type { Worker } from 'node:worker_threads';
 import type { InstructionKey } from '../../domain/instruction/model.js';
 import { AgentError, errorCodes } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -15,8 +14,9 @@ import type {
   TombstoneLimits,
 } from '../../ports/instruction/journal.js';
 import { ensureFolder } from '../files/durable-file.js';
-import { startWorker } from '../log/typescript-worker.js';
-import type { CommitResult, JournalAnswer, JournalCall, OpenedFile } from './sqlite-journal-protocol.js';
+import { startWorker } from '../threads/typescript-worker.js';
+import { WorkerCalls } from '../threads/worker-calls.js';
+import type { CommitResult, JournalCall, OpenedFile } from './sqlite-journal-protocol.js';
 import { RESERVE_BYTES } from './sqlite-journal-reserve.js';
 
 /** Commits that arrive in this time share one fsync (engine.md A2). */
@@ -30,11 +30,6 @@ export interface SqliteJournalOptions {
   readonly reserveBytes?: number;
 }
 
-interface Pending {
-  readonly resolve: (value: never) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 interface Waiting {
   readonly changes: readonly JournalChange[];
   readonly signal: AbortSignal;
@@ -45,9 +40,7 @@ interface Waiting {
 /** The journal of this node, in SQLite, whose every wait is in a worker thread. A worker that died is started again by the next call. */
 export class SqliteJournal implements Journal {
   readonly #options: SqliteJournalOptions;
-  readonly #pending = new Map<number, Pending>();
-  #worker: Worker | undefined;
-  #next = 0;
+  readonly #thread: WorkerCalls<JournalCall>;
   #state: 'new' | 'open' | 'closed' = 'new';
   #facts: JournalFacts | undefined;
   #waiting: Waiting[] = [];
@@ -56,7 +49,12 @@ export class SqliteJournal implements Journal {
   #trouble: StatusProblem | undefined;
 
   constructor(options: SqliteJournalOptions) {
+    const { file, reserveBytes = RESERVE_BYTES } = options;
     this.#options = options;
+    this.#thread = new WorkerCalls({
+      start: () => startWorker('./sqlite-journal-worker', import.meta.url, { file, reserveBytes }),
+      lost: (cause) => new AgentError('journal.unavailable', { problem: 'its thread has ended' }, { cause }),
+    });
   }
 
   async open({ signal }: CallOptions): Promise<OpenedJournal> {
@@ -65,7 +63,7 @@ export class SqliteJournal implements Journal {
     const { file, clock } = this.#options;
     try {
       await ensureFolder(dirname(file));
-      const { facts, setAside, ...opened } = await this.#ask<OpenedFile>({ call: 'open', now: clock.now() });
+      const { facts, setAside, ...opened } = await this.#thread.ask<OpenedFile>({ call: 'open', now: clock.now() });
       this.#facts = facts;
       this.#state = 'open';
       this.#trouble = undefined;
@@ -115,15 +113,7 @@ export class SqliteJournal implements Journal {
   async close(): Promise<void> {
     this.#state = 'closed';
     await this.#committing;
-    const worker = this.#worker;
-    if (worker === undefined) return;
-    try {
-      await this.#ask<void>({ call: 'close' });
-    } catch {
-      // It has ended by itself, and the kernel has closed the file.
-    }
-    this.#worker = undefined;
-    await worker.terminate();
+    await this.#thread.close({ call: 'close' });
   }
 
   problems(): readonly StatusProblem[] {
@@ -145,7 +135,7 @@ export class SqliteJournal implements Journal {
   async #commitGroup(group: readonly Waiting[]): Promise<void> {
     try {
       const commits = group.map(({ changes }) => changes);
-      const { facts, problems } = await this.#ask<CommitResult>({ call: 'commit', commits });
+      const { facts, problems } = await this.#thread.ask<CommitResult>({ call: 'commit', commits });
       if (facts.id !== '') this.#facts = facts;
       const failure = problems.find((problem) => problem !== undefined);
       this.#trouble = failure === undefined ? undefined : this.#problem(failure, errorCodes['journal.unavailable'].remedy);
@@ -162,51 +152,11 @@ export class SqliteJournal implements Journal {
   async #read<T>(call: JournalCall, { signal }: CallOptions): Promise<T> {
     signal.throwIfAborted();
     if (this.#state !== 'open') throw closed();
-    return this.#ask<T>(call);
+    return this.#thread.ask<T>(call);
   }
 
   #problem(reason: string, remedy: string): StatusProblem {
     return { subject: 'journal', reason, since: this.#trouble?.since ?? this.#options.clock.now(), remedy };
-  }
-
-  #ask<T>(call: JournalCall): Promise<T> {
-    this.#worker ??= this.#start();
-    const worker = this.#worker;
-    const id = this.#next++;
-    return new Promise<T>((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
-      // Only a request under way holds the process.
-      worker.ref();
-      worker.postMessage({ ...call, id });
-    });
-  }
-
-  #start(): Worker {
-    const { file, reserveBytes = RESERVE_BYTES } = this.#options;
-    const worker = startWorker('./sqlite-journal-worker', import.meta.url, { file, reserveBytes });
-    worker.on('message', (answer: JournalAnswer) => this.#settle(worker, answer));
-    worker.on('error', (error) => this.#lose(worker, error));
-    worker.on('exit', () => this.#lose(worker, undefined));
-    return worker;
-  }
-
-  #settle(worker: Worker, answer: JournalAnswer): void {
-    const pending = this.#pending.get(answer.id);
-    this.#pending.delete(answer.id);
-    if (this.#pending.size === 0) worker.unref();
-    if ('failure' in answer) {
-      const { code, facts, cause } = answer.failure;
-      pending?.reject(new AgentError(code, facts, { cause }));
-      // The worker answers a call with what `SqliteJournalFile` says of it.
-    } else pending?.resolve(answer.value as never);
-  }
-
-  #lose(worker: Worker, cause: unknown): void {
-    if (this.#worker !== worker) return;
-    this.#worker = undefined;
-    const lost = [...this.#pending.values()];
-    this.#pending.clear();
-    for (const { reject } of lost) reject(new AgentError('journal.unavailable', { problem: 'its thread has ended' }, { cause }));
   }
 }
 

@@ -45,6 +45,12 @@ const unreachable: Readonly<Record<string, string>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'no TLS is spoken there',
 };
 
+/** What is wrong with a certificate, for people and with the code of OpenSSL or Node. */
+export function distrustText(code: string): string {
+  const why = untrusted[code];
+  return why === undefined ? code : `${why} (${code})`;
+}
+
 /** We do not take the server's certificate. `code` is that of OpenSSL or Node. */
 export function untrustedServer(where: string, code: string, { from, to, now }: Validity): AgentError {
   const why = untrusted[code] ?? code;

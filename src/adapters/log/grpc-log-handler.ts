@@ -9,12 +9,12 @@ import type { NodeProposals } from '../../ports/driving/node-proposals.js';
 import type { PeerNode } from '../../ports/driving/node-streams.js';
 import type { OrderedLog } from '../../ports/log/ordered-log.js';
 import type * as wire from '../generated/holdfast/log/v1/log.js';
+import { Slots } from '../threads/slots.js';
 import { Backlog } from './grpc-log-backlog.js';
 import { EntryEncoder, encodeFrame } from './grpc-log-encoding.js';
 import { cursorFromWire, proposalFromWire, resultToWire } from './grpc-log-mapping.js';
 import type { Outlet } from './grpc-log-outlet.js';
 import { SnapshotPages } from './grpc-log-pages.js';
-import { Slots } from './slots.js';
 
 /** Snapshots under way at once (engine.md I2): with a message each in the transport, 64 MiB. */
 const SNAPSHOTS_AT_ONCE = 32;

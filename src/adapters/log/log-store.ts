@@ -1,5 +1,5 @@
 import type { EntryHead } from '../../domain/log/entry.js';
-import type { Digest, Entry, Revision } from '../../domain/log/model.js';
+import type { Digest, Entry, LogId, Revision } from '../../domain/log/model.js';
 import type { StoredState } from '../../domain/log/state.js';
 
 /** Drafted entries that are written together. */
@@ -41,6 +41,8 @@ export interface LogStore {
   read(first: Revision): Promise<readonly Entry[]>;
   /** One more verified copy, the newest 3 are kept. */
   copy(now: number): Promise<{ readonly file: string; readonly revision: Revision }>;
+  /** A verified copy of it as of one moment, in a new file. @throws AgentError `log.not_written`, `log.closed` */
+  copyTo(file: string): Promise<{ readonly logId: LogId; readonly revision: Revision }>;
   /** Everything is released when it resolves. Safe at any time and twice. */
   close(): Promise<void>;
 }

@@ -56,6 +56,17 @@ export function newestIntactCopy(paths: LogPaths): string | undefined {
   return undefined;
 }
 
+/** A new file, checked. @throws AgentError `log.not_written`, `log.corrupt` */
+export function copyInto(db: DatabaseSync, file: string): FileState {
+  try {
+    makePrivateFile(file);
+    db.prepare('VACUUM INTO ?').run(file);
+  } catch (error) {
+    throw new AgentError('log.not_written', { file, problem: `${file}: ${message(error)}` }, { cause: error });
+  }
+  return checkCopy(file);
+}
+
 /**
  * Makes one more copy and keeps the newest 3. It is checked before it replaces an older one: three copies of a damaged log are none.
  * A clock that went back does not make it older than the others.
@@ -65,9 +76,7 @@ export function makeCopy(db: DatabaseSync, paths: LogPaths, now: number): { read
   const file = paths.copy(time);
   rmSync(paths.copying, { force: true });
   try {
-    makePrivateFile(paths.copying);
-    db.prepare('VACUUM INTO ?').run(paths.copying);
-    const { last } = checkCopy(paths.copying);
+    const { last } = copyInto(db, paths.copying);
     putInPlace(paths.copying, file, paths.folder);
     for (const old of paths.copies().slice(COPIES_KEPT)) rmSync(old.file, { force: true });
     return { file, revision: last.revision };

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { parseEntry } from '../../domain/log/entry.js';
-import { digest, type Entry, logId, type Revision, type SnapshotItem } from '../../domain/log/model.js';
+import { digest, type Entry, type LogId, logId, type Revision, type SnapshotItem } from '../../domain/log/model.js';
 import type { RetainedEntry } from '../../domain/log/retention.js';
 import { RING_ENTRIES, RING_SIZE, type SizedEntry } from '../../domain/log/ring.js';
 import type { CommitOutcome, OpenedLog, StoredBatch } from './log-store.js';
 import { checkEnd, checkEntryRow, checkLog } from './sqlite-log-check.js';
 import { checkHeader, closeQuietly, connect, createLog, exists, foldIn, keepPrivate } from './sqlite-log-connection.js';
-import { makeCopy, newestIntactCopy } from './sqlite-log-copies.js';
+import { copyInto, makeCopy, newestIntactCopy } from './sqlite-log-copies.js';
 import { isDamage, message, openError, remedyOfDamage } from './sqlite-log-errors.js';
 import { LogPaths } from './sqlite-log-paths.js';
 import { KeyRows } from './sqlite-log-rows.js';
@@ -103,6 +103,12 @@ export class SqliteLogFile {
 
   copy(now: number): { readonly file: string; readonly revision: Revision } {
     return makeCopy(this.#readable(), this.#paths, now);
+  }
+
+  /** As of the newest commit, verified. @throws AgentError `log.not_written`, `log.closed` */
+  copyTo(file: string): { readonly logId: LogId; readonly revision: Revision } {
+    const { logId, last } = copyInto(this.#readable(), file);
+    return { logId, revision: last.revision };
   }
 
   /** Brings the file up when the WAL is long. To be called when nobody waits. */

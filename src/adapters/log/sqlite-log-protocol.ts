@@ -8,4 +8,5 @@ export type LogCall =
   | { readonly call: 'resolve'; readonly batch: StoredBatch; readonly problem: string }
   | { readonly call: 'read'; readonly first: Revision }
   | { readonly call: 'copy'; readonly now: number }
+  | { readonly call: 'copyTo'; readonly file: string }
   | { readonly call: 'close' };

@@ -1,12 +1,12 @@
 import { dirname } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
-import type { Entry, Revision } from '../../domain/log/model.js';
+import type { Entry, LogId, Revision } from '../../domain/log/model.js';
 import { ensureFolder } from '../files/durable-file.js';
+import { startWorker } from '../threads/typescript-worker.js';
+import { WorkerCalls } from '../threads/worker-calls.js';
 import type { CommitOutcome, LogStore, OpenedLog, StoredBatch } from './log-store.js';
 import { message } from './sqlite-log-errors.js';
 import type { LogCall } from './sqlite-log-protocol.js';
-import { startWorker } from './typescript-worker.js';
-import { WorkerCalls } from './worker-calls.js';
 
 /**
  * The worker's door on the main thread, which only posts messages here. A worker that died is started again by the next call: it
@@ -59,6 +59,10 @@ export class SqliteLogStore implements LogStore {
 
   copy(now: number): Promise<{ readonly file: string; readonly revision: Revision }> {
     return this.#calls.ask({ call: 'copy', now });
+  }
+
+  copyTo(file: string): Promise<{ readonly logId: LogId; readonly revision: Revision }> {
+    return this.#calls.ask({ call: 'copyTo', file });
   }
 
   async close(): Promise<void> {

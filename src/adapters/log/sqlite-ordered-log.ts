@@ -1,5 +1,5 @@
 import { AgentError, errorCodes } from '../../domain/kernel/errors.js';
-import type { Cursor, LogFrame, Proposal, ProposeResult, Snapshot } from '../../domain/log/model.js';
+import type { Cursor, LogFrame, LogId, Proposal, ProposeResult, Revision, Snapshot } from '../../domain/log/model.js';
 import { LogState } from '../../domain/log/state.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
@@ -85,6 +85,12 @@ export class SqliteOrderedLog implements OwnedLog {
   async *watch(from: Cursor, options: CallOptions): AsyncGenerator<LogFrame, void, undefined> {
     if (options.signal.aborted) return;
     yield* this.#ready.watchers.watch(from, options);
+  }
+
+  /** A verified copy as of one moment, in a new file (0600). @throws AgentError `log.not_written`, `log.closed` */
+  async copyTo(file: string): Promise<{ readonly logId: LogId; readonly revision: Revision }> {
+    if (this.#parts === undefined || this.#closing !== undefined) throw new AgentError('log.closed');
+    return this.#store.copyTo(file);
   }
 
   problems(): readonly StatusProblem[] {

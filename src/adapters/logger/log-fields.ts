@@ -1,3 +1,4 @@
+import { AgentError } from '../../domain/kernel/errors.js';
 import type { LogFields } from '../../ports/logger.js';
 
 /** By the field's name: a value with such a name is never worth the risk. */
@@ -67,6 +68,7 @@ function plainEntries(entries: readonly (readonly [string, unknown])[], depth: n
 
 function entriesOfError(error: Error): readonly (readonly [string, unknown])[] {
   const { name, message, stack, cause, ...rest } = error;
+  if (error instanceof AgentError && error.kind !== 'internal') return entriesOfCondition(error);
   return [
     ['type', name],
     ['message', message],
@@ -74,6 +76,23 @@ function entriesOfError(error: Error): readonly (readonly [string, unknown])[] {
     ...(cause === undefined ? [] : [['cause', cause] as const]),
     ['stack', stack],
   ];
+}
+
+/** Of something that happens, such as a control plane that is away: where in the program it was noticed says nothing to anybody. */
+function entriesOfCondition({ name, message, code, facts, cause }: AgentError): readonly (readonly [string, unknown])[] {
+  const { problem: _, ...others } = facts;
+  const reason = cause instanceof Error ? { type: cause.name, message: cause.message, ...codeOf(cause) } : cause;
+  return [
+    ['type', name],
+    ['message', message],
+    ['code', code],
+    ...(Object.keys(others).length === 0 ? [] : [['facts', others] as const]),
+    ...(reason === undefined ? [] : [['cause', reason] as const]),
+  ];
+}
+
+function codeOf(error: object): { readonly code?: unknown } {
+  return 'code' in error ? { code: error.code } : {};
 }
 
 /** A getter may throw, and a log line must not. */

@@ -69,6 +69,22 @@ export class SqliteControlFile {
     }
   }
 
+  /** A new file (0600) as of the newest commit, checked. @throws AgentError `store.corrupt`, `store.unavailable` */
+  copyTo(file: string): void {
+    this.#read(({ db }) => {
+      makePrivateFile(file);
+      db.prepare('VACUUM INTO ?').run(file);
+      // SQLite makes it without a WAL; a file of ours has one.
+      connect(file).close();
+    });
+    const copy = new SqliteControlFile(file);
+    try {
+      copy.open();
+    } finally {
+      copy.close();
+    }
+  }
+
   /** @throws AgentError `store.corrupt`, `store.unavailable` */
   get(key: string): StoredValue | undefined {
     return this.#read(({ rows }) => rows.get(key));

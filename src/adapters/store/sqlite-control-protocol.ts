@@ -1,4 +1,3 @@
-import type { ErrorCode, ErrorFacts } from '../../domain/kernel/errors.js';
 import type { Condition, StoredValue, Write } from '../../ports/store/control-store.js';
 
 /** One call of `ControlStore.commit`, checked. */
@@ -28,16 +27,11 @@ export interface Listing {
   readonly version: bigint;
 }
 
+/** What each call is answered with: `SqliteControlFile` says. */
 export type ControlCall =
   | { readonly call: 'open' }
   | { readonly call: 'commit'; readonly commits: readonly Commit[] }
   | { readonly call: 'get'; readonly key: string }
   | { readonly call: 'list'; readonly prefix: string }
+  | { readonly call: 'copyTo'; readonly file: string }
   | { readonly call: 'close' };
-
-export type ControlRequest = ControlCall & { readonly id: number };
-
-/** What each call is answered with: `SqliteControlFile` says. */
-export type ControlReply =
-  | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly failure: { readonly code: ErrorCode; readonly facts: ErrorFacts; readonly cause: string } };

@@ -5,10 +5,11 @@ import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { Condition, OwnedControlStore, StoreChange, StoredValue, Write } from '../../ports/store/control-store.js';
 import { ensureFolder } from '../files/durable-file.js';
+import { startWorker } from '../threads/typescript-worker.js';
+import { WorkerCalls } from '../threads/worker-calls.js';
 import { checkCommit } from './control-commit.js';
 import { SqliteControlCommits } from './sqlite-control-commits.js';
-import type { CommitOutcome, Listing } from './sqlite-control-protocol.js';
-import { SqliteControlThread } from './sqlite-control-thread.js';
+import type { CommitOutcome, ControlCall, Listing } from './sqlite-control-protocol.js';
 import { StoreWatchers } from './store-watchers.js';
 
 export interface SqliteControlStoreOptions {
@@ -20,7 +21,7 @@ export interface SqliteControlStoreOptions {
 /** The store of a single control plane, durable in SQLite, whose every wait is in a worker thread. Values are kept in the file alone. */
 export class SqliteControlStore implements OwnedControlStore {
   readonly #options: SqliteControlStoreOptions;
-  readonly #thread: SqliteControlThread;
+  readonly #thread: WorkerCalls<ControlCall>;
   readonly #watchers = new StoreWatchers();
   readonly #commits: SqliteControlCommits;
   #opening: Promise<void> | undefined;
@@ -29,7 +30,10 @@ export class SqliteControlStore implements OwnedControlStore {
 
   constructor(options: SqliteControlStoreOptions) {
     this.#options = options;
-    this.#thread = new SqliteControlThread(options.file);
+    this.#thread = new WorkerCalls({
+      start: () => startWorker('./sqlite-control-worker', import.meta.url, options.file),
+      lost,
+    });
     this.#commits = new SqliteControlCommits({
       write: (commits) => this.#thread.ask<CommitOutcome>({ call: 'commit', commits }),
       watchers: this.#watchers,
@@ -74,6 +78,12 @@ export class SqliteControlStore implements OwnedControlStore {
     return this.#commits.commit({ conditions, writes }, options);
   }
 
+  /** A copy as of one moment, in a new file (0600), checked. @throws AgentError `store.unavailable`, `store.corrupt` */
+  async copyTo(file: string): Promise<void> {
+    if (this.#opening === undefined || this.#closing !== undefined) throw closed();
+    await this.#thread.ask<void>({ call: 'copyTo', file });
+  }
+
   async *watch(
     prefix: string,
     { signal, first = () => {} }: CallOptions & { readonly first?: () => void },
@@ -107,7 +117,7 @@ export class SqliteControlStore implements OwnedControlStore {
     try {
       await this.#thread.ask<void>({ call: 'open' });
     } catch (error) {
-      await this.#thread.close();
+      await this.#thread.close({ call: 'close' });
       throw error;
     }
   }
@@ -116,7 +126,7 @@ export class SqliteControlStore implements OwnedControlStore {
     await this.#opening?.catch(() => {});
     await this.#commits.idle();
     this.#watchers.end('the store is closed');
-    await this.#thread.close();
+    await this.#thread.close({ call: 'close' });
   }
 
   #note(problem: string | undefined): void {
@@ -137,4 +147,9 @@ function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     signal.addEventListener('abort', onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
+}
+
+/** Whether a commit was written is not known then, which the fact says. */
+function lost(cause: unknown): AgentError {
+  return new AgentError('store.unavailable', { lost: 'true', problem: 'the thread of the store has ended' }, { cause });
 }

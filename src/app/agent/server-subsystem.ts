@@ -5,10 +5,13 @@ import type { Subsystem } from './subsystem.js';
 export class ServerSubsystem implements Subsystem {
   readonly name: string;
   readonly #server: DrivingServer;
+  readonly #beforeStop: () => void;
 
-  constructor(name: string, server: DrivingServer) {
+  /** @param beforeStop what its callers are told while it still serves */
+  constructor(name: string, server: DrivingServer, beforeStop: () => void = () => {}) {
     this.name = name;
     this.#server = server;
+    this.#beforeStop = beforeStop;
   }
 
   async start(): Promise<void> {
@@ -18,6 +21,7 @@ export class ServerSubsystem implements Subsystem {
   async ready(): Promise<void> {}
 
   async stop(): Promise<void> {
+    this.#beforeStop();
     await this.#server.stop();
   }
 }

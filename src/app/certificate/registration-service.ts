@@ -51,6 +51,12 @@ export class RegistrationService implements Registrations {
     throw new AgentError('store.unavailable', { problem: `others keep changing node ${nid}` });
   }
 
+  async revokeCertificate(serial: string, reason: string, options: CallOptions): Promise<boolean> {
+    if ((await this.#records.certificate(serial, options)) === undefined) return false;
+    await this.revoke({ of: 'serial', id: serial }, reason, options);
+    return true;
+  }
+
   /**
    * From now on all certificates of a node, a registration's, or the one with this serial are refused, on every replica, and streams
    * that were opened with them end. Nothing takes it back but another registration of the node with a token that replaces it.
@@ -64,6 +70,6 @@ export class RegistrationService implements Registrations {
   }
 }
 
-function nodeOf({ nid, aid, registration, os, registered }: NodeRecord): RegisteredNode {
-  return { nid, aid, registration, os, registeredAt: registered };
+function nodeOf({ nid, aid, registration, os, registered, current: { serial } }: NodeRecord): RegisteredNode {
+  return { nid, aid, registration, os, registeredAt: registered, serial };
 }

@@ -1,5 +1,6 @@
 import { instructionKey, type KeptRow } from '../../domain/dispatch/model.js';
 import { settled } from '../../domain/dispatch/plan.js';
+import { AgentError } from '../../domain/kernel/errors.js';
 import type { Nid } from '../../domain/link/model.js';
 import { presenceKey } from '../../domain/link/presence.js';
 import { streamPrefix } from '../../domain/link/stream-record.js';
@@ -60,6 +61,11 @@ export class FleetNodesService implements FleetNodes {
     const wasThere = presence.get(nid) !== undefined || streams.length > 0;
     presence.forget(nid);
     if (!removed && !wasThere) throw unknownNode(nid);
+  }
+
+  async revokeCertificate(serial: string, reason: string, options: CallOptions): Promise<void> {
+    if (await this.#parts.registrations.revokeCertificate(serial, reason, options)) return;
+    throw new AgentError('fleet.unknown_certificate', { problem: `no node has a certificate with the serial ${serial}` });
   }
 
   #describe(node: RegisteredNode): FleetNode {

@@ -21,7 +21,7 @@ export class BoundNodeNames implements NodeNames {
 
   async bind({ identity: { nid } }: PeerNode, name: NodeName, options: CallOptions): Promise<void> {
     const known = this.#names.get(nid);
-    if (known !== undefined && known !== name) throw denied(`the node ${nid} is ${known}, not ${name}`);
+    if (known !== undefined && known !== name) throw otherName(nid, known, name);
     for (let attempt = 0; this.#names.get(nid) !== name; attempt += 1) {
       if (attempt === MOST_ATTEMPTS)
         throw new AgentError('store.unavailable', { problem: 'names change faster than they can be bound' });
@@ -37,7 +37,7 @@ export class BoundNodeNames implements NodeNames {
   async #bound(nid: Nid, name: NodeName, options: CallOptions): Promise<boolean> {
     const [nameKey, nidKey] = [`log/name-of/${nid}`, `log/node-of/${name}`];
     const [own, holder] = await Promise.all([this.#store.get(nameKey, options), this.#store.get(nidKey, options)]);
-    if (own !== undefined && own.value !== name) throw denied(`the node ${nid} is ${own.value}, not ${name}`);
+    if (own !== undefined && own.value !== name) throw otherName(nid, own.value, name);
     // A name outlives its node no longer than that one's registration.
     const gone = holder !== undefined && holder.value !== nid && (await this.#isGone(holder.value as Nid, options));
     if (holder !== undefined && holder.value !== nid && !gone) {
@@ -62,7 +62,12 @@ export class BoundNodeNames implements NodeNames {
   }
 }
 
-function denied(problem: string): AgentError {
-  const remedy = 'give the node a name of its own, or remove the node that has the name';
+/** As a machine does that took the place of another one under a name of its own. */
+function otherName(nid: Nid, known: string, name: NodeName): AgentError {
+  const remedy = `remove the node-identity.json of this machine and start its agent with nodeName ${known}`;
+  return denied(`the node ${nid} is ${known}, not ${name}`, remedy);
+}
+
+function denied(problem: string, remedy = 'give the node a name of its own, or remove the node that has the name'): AgentError {
   return new AgentError('log.denied', { problem, remedy });
 }

@@ -12,7 +12,7 @@ export const noTraffic: Pick<DataPlane, 'info' | 'stats' | 'statsOf'> = {
 
 /** Its listeners: those of a service are on the nodes. */
 export const noListeners: ListenerStatus = {
-  stateOf: () => ({ state: 'pending' }),
+  stateOf: () => ({ state: 'elsewhere' }),
   failed: () => new Map(),
   settled: async () => {},
 };

@@ -31,7 +31,8 @@ export function portStatus(
     case 'failed':
       return { name, port, state: 'failed', reason: state.reason, remedy: state.remedy };
     case 'pending':
-      return { name, port, state: 'pending' };
+    case 'elsewhere':
+      return { name, port, state: state.state };
   }
 }
 

@@ -37,7 +37,8 @@ import { FleetPorts, NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCase
 
 /** What this agent does beyond the base protocol. */
 const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
-const UNIT = 'holdfast-agent.service';
+/** What is restarted when the control plane asks for it. */
+export const AGENT_UNIT = 'holdfast-agent.service';
 /** Scripts get this and nothing of ours. */
 const SCRIPT_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };
 
@@ -184,7 +185,7 @@ function bindInstructions(bind: Bind): void {
             systemdRun: systemdRunPath(),
           }),
           web: new UndiciWebClient(),
-          services: new SystemdServiceManager({ unit: UNIT }),
+          services: new SystemdServiceManager({ unit: AGENT_UNIT }),
           clock,
           logger: logger.child({ subsystem: 'instructions' }),
           policy: () => policy.current,

@@ -3,13 +3,12 @@ import { SqliteOrderedLog } from '../../adapters/log/sqlite-ordered-log.js';
 import { LogConsumer } from '../../app/log/log-consumer.js';
 import { LogStoreSubsystem } from '../../app/log/log-store-subsystem.js';
 import type { Clock } from '../../ports/clock.js';
-import type { OwnedLog } from '../../ports/log/ordered-log.js';
 import type { Logger } from '../../ports/logger.js';
 import type { Facts } from '../facts.js';
 import { Ports, Root, Subsystems } from '../tokens.js';
 
 /** The log of a process that is alone. */
-export function embeddedLog({ paths }: Facts, clock: Clock, logger: Logger): OwnedLog {
+export function embeddedLog({ paths }: Facts, clock: Clock, logger: Logger): SqliteOrderedLog {
   return new SqliteOrderedLog({
     file: paths.logDb,
     clock,

@@ -79,7 +79,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(Servers.admin)
     .toResolvedValue(
-      ({ paths, addon, config }, resources, operations, explainer, logger, instructions, nodes, tokens, audit) =>
+      ({ paths, addon, config }, resources, operations, explainer, logger, instructions, nodes, tokens, audit, { backups }) =>
         new GrpcAdminServer({
           folder: paths.adminDir,
           socket: paths.adminSocket,
@@ -88,7 +88,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
           explainer,
           logger: logger.child({ subsystem: 'admin' }),
           peerUid: (descriptor) => addon.peerUid(descriptor),
-          fleet: { instructions, nodes, tokens, audit, logger, account: config.serverAccount },
+          fleet: { instructions, nodes, tokens, backups, audit, logger, account: config.serverAccount },
         }),
       [
         Root.facts,
@@ -100,6 +100,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.nodes,
         FleetUseCases.tokens,
         FleetPorts.audit,
+        Root.controlPlane,
       ],
     )
     .inSingletonScope();

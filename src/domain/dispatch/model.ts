@@ -62,7 +62,7 @@ export interface KeptRow {
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 
-/** Beyond the original protocol: sent only to agents that say that they know it. */
+/** Beyond the base protocol: sent only to agents that say that they know it. */
 export const UPDATE_AGENT = 'UPDATE_AGENT';
 
 /** Of the JSON text of a request. */
@@ -75,7 +75,7 @@ export const MAX_OPEN_PER_NODE = 1_000;
 export const MAX_OPEN = 100_000;
 export const DEFAULT_EXPIRY_MS = HOUR;
 export const MAX_EXPIRY_MS = 7 * 24 * HOUR;
-/** A waiter of the original server lives so long, and its agents know. */
+/** A waiter of an older server lives so long, and its agents know. */
 export const ANSWER_MS = 30 * SECOND;
 /** For the way there and back of something that has a time-out of its own. */
 export const ANSWER_MARGIN_MS = 30 * SECOND;

@@ -10,7 +10,7 @@ const SCRIPT_TIMEOUT_S = 15 * 60;
 /** The longest that an agent gives anything, an upgrade above all. */
 const GREATEST_TIMEOUT_S = 60 * 60;
 
-/** What our own agents take beyond the types of the original protocol. */
+/** What our own agents take beyond the types of the base protocol. */
 const sendable: readonly string[] = [...instructionTypes, UPDATE_AGENT];
 
 export function checkType(type: string): void {

@@ -62,11 +62,29 @@ export const errorCodes = {
     retry: true,
     remedy: 'look at `holdfast status` for what each subsystem waits for; what is ready serves',
   },
+  'agent.other_agent': {
+    kind: 'conflict',
+    retry: false,
+    remedy:
+      'stop the other agent of this machine and keep it from starting again, as by `systemctl disable --now`, or leave this one out',
+  },
   'agent.start_failed': { kind: 'internal', retry: false, remedy: 'mend the cause that is named and start again' },
   'agent.stopped': { kind: 'unavailable', retry: false, remedy: 'start another agent' },
   'agent.timed_out': { kind: 'unavailable', retry: true, remedy: 'look in the log for what it was waiting for' },
   'audit.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
   'audit.unreadable': { kind: 'invalid', retry: false, remedy: 'run it as the user that the daemon runs as' },
+  'backup.busy': { kind: 'conflict', retry: true, remedy: 'wait until the other archive is made' },
+  'backup.invalid': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'take another archive, one that `holdfast backup` said it had made',
+  },
+  'backup.not_made': { kind: 'unavailable', retry: true, remedy: 'free disk space for a copy of the stores, then try again' },
+  'backup.not_offered': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'take a snapshot of the etcd with `etcdctl snapshot save`, and keep `sealing.key` of a data directory elsewhere',
+  },
   'certificate.csr_invalid': {
     kind: 'invalid',
     retry: false,
@@ -160,6 +178,11 @@ export const errorCodes = {
   },
   'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
   'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
+  'fleet.unknown_certificate': {
+    kind: 'not_found',
+    retry: false,
+    remedy: 'take the serial from `holdfast nodes -o json`',
+  },
   'fleet.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
   'fleet.unknown_token': { kind: 'not_found', retry: false, remedy: 'list the tokens with `holdfast token list`' },
   'identity.invalid_name': {

@@ -27,6 +27,8 @@ export interface Paths {
   readonly etcdWitness: AbsolutePath;
   /** What secrets in it are sealed with; the same on all replicas. */
   readonly sealingKey: AbsolutePath;
+  /** Copies that an archive is being made of. */
+  readonly backup: AbsolutePath;
   /** The root that machines register under, for people to copy. */
   readonly registrationRoot: AbsolutePath;
   /** A node's certificates. */
@@ -73,6 +75,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     controlDb: inDataDir('control.db'),
     etcdWitness: inDataDir('etcd-log.witness'),
     sealingKey: inDataDir('sealing.key'),
+    backup: inDataDir('backup'),
     registrationRoot: inDataDir('registration-ca.crt'),
     certs: inDataDir('certs'),
     enrolment: inDataDir('enrolment.json'),

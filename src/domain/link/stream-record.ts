@@ -50,6 +50,14 @@ export function nextStream(former: StreamRecord | undefined, { agent, ...claim }
   };
 }
 
+/** A node opens a stream a second at most: 2^32 of them take 136 years. */
+const RESTORE_LEAP = 2n ** 32n;
+
+/** The record in a store that was put back from a copy: above every epoch that the node can have seen since. */
+export function restoredStream(record: StreamRecord): StreamRecord {
+  return { ...record, epoch: epoch(record.epoch + RESTORE_LEAP) };
+}
+
 /**
  * Whether a node remembers nothing of what was delivered to it under the record's journal: the file was lost, or an older copy of it put
  * back (engine.md A12).

@@ -21,13 +21,16 @@ export interface Sign {
   readonly reachedHead: boolean;
 }
 
-/** What a view kept from `storedAt` (wall clock) is worth at the start. A time that is unknown or in the future is none (engine.md J3). */
+/**
+ * What a view kept from `storedAt` (wall clock) is worth at the start. A time that is unknown, in the future, or
+ * 0, as of a view that was stored before anything confirmed it, is none (engine.md J3).
+ */
 export function freshnessAtStart(
   storedAt: number | undefined,
   now: { readonly wall: number; readonly boot: number },
   staleAfterMs: number,
 ): Freshness {
-  const age = storedAt === undefined ? Number.NaN : now.wall - storedAt;
+  const age = storedAt === undefined || storedAt <= 0 ? Number.NaN : now.wall - storedAt;
   if (!(age >= 0)) return { fresh: false, confirmedAt: undefined, bookmarks: 0 };
   return { fresh: age <= staleAfterMs, confirmedAt: now.boot - age, bookmarks: 0 };
 }

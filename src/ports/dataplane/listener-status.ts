@@ -6,6 +6,8 @@ import type { CallOptions } from '../call-options.js';
 export type ListenerState =
   | { readonly state: 'listening'; readonly port: number }
   | { readonly state: 'pending' }
+  /** It listens on the nodes: this is a control plane. */
+  | { readonly state: 'elsewhere' }
   | { readonly state: 'failed'; readonly reason: string; readonly remedy: string; readonly since: number };
 
 /** What the data plane of this node has made of the log. */

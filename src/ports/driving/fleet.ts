@@ -99,4 +99,10 @@ export interface FleetNodes {
    * @throws AgentError `fleet.unknown_node`, `store.*`
    */
   remove(nid: Nid, options: CallOptions): Promise<void>;
+  /**
+   * The certificate with this serial is refused from now on, and what was opened with it ends within a second. Its node stays, and what is
+   * to be sent to it waits for it to register again.
+   * @throws AgentError `fleet.unknown_certificate`, `store.*`
+   */
+  revokeCertificate(serial: string, reason: string, options: CallOptions): Promise<void>;
 }

@@ -10,6 +10,8 @@ export interface RegisteredNode {
   readonly os: string;
   /** Wall clock, milliseconds. */
   readonly registeredAt: number;
+  /** Of the certificate that it calls with, hex. */
+  readonly serial: string;
 }
 
 /** The nodes that the control plane knows, connected or not. */
@@ -23,4 +25,10 @@ export interface Registrations {
    * @throws AgentError `store.unavailable`, `store.outcome_unknown`
    */
   remove(nid: Nid, options: CallOptions): Promise<boolean>;
+  /**
+   * The certificate with this serial is refused from now on, and what was opened with it ends within a second; its node stays. False when
+   * no node has one with this serial. The same again changes nothing.
+   * @throws AgentError `store.unavailable`, `store.outcome_unknown`
+   */
+  revokeCertificate(serial: string, reason: string, options: CallOptions): Promise<boolean>;
 }

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { verifyAuditLog } from '../../../src/adapters/audit/verify-audit-log.js';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import { tempFolder } from '../../support/temp-folder.js';
 import { auditLogIn, linesOf, names, never } from './support/audit-rig.js';
 

@@ -1,7 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { nodePeerJudge } from '../../../src/adapters/certificate/node-peer-judge.js';
+import { nodePeerJudge, RecentCertificates } from '../../../src/adapters/certificate/node-peer-judge.js';
 import type { Revocation } from '../../../src/domain/certificate/revocation.js';
 import type { CertificateAuthority } from '../../../src/ports/certificate/certificate-authority.js';
 import type { Pair } from '../../../src/ports/certificate/pair-store.js';
@@ -113,5 +114,25 @@ describe('F3: who calls', () => {
       expect.objectContaining({ identity: node }),
       expect.stringContaining('was revoked: it was stolen'),
     ]);
+  });
+});
+
+describe('certificates that were read of late', () => {
+  const read = (recent: RecentCertificates, { certificate }: Pair) => recent.read(new X509Certificate(certificate));
+
+  test('say again what they said, and do not become more than so many', async () => {
+    const recent = new RecentCertificates(root.root, 2);
+    const pairs = await Promise.all(Array.from({ length: 3 }, () => newPair(root)));
+    const first = pairs.map((pair) => read(recent, pair));
+    expect(new Set(first.map(({ serial }) => serial)).size).toBe(3);
+    expect(pairs.map((pair) => read(recent, pair))).toEqual(first);
+    expect(recent.size).toBe(2);
+  });
+
+  test('those of another authority are not kept, and stay untrusted', async () => {
+    const recent = new RecentCertificates(root.root, 2);
+    const stranger = await newPair(await newAuthority('nodes'));
+    for (const _ of [1, 2]) expect(read(recent, stranger).trusted).toBe(false);
+    expect(recent.size).toBe(0);
   });
 });

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { FilePairStore } from '../../../src/adapters/certificate/file-pair-store.js';
 import { checkedPair } from '../../../src/adapters/certificate/pair-reader.js';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import type { Pair } from '../../../src/ports/certificate/pair-store.js';
 import { pairStoreContract } from '../../contract/pair-store.contract.js';
 import { fakeKey, formatFakeCertificate, provenOf } from '../../fakes/fake-certificates.js';

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { adminSocket } from '../../../src/adapters/cli/target.js';
 import { tempFolder } from '../../support/temp-folder.js';
 import { canMakeCertificates, throwawayCertificate } from '../../support/throwaway-certificate.js';
 
@@ -252,8 +252,18 @@ test('the daemon of the current folder is asked when none is named', async () =>
   expect([ran.code, ran.err]).toEqual([3, expect.stringContaining(join(cwd, '.holdfast/admin/admin.sock'))]);
 });
 
-test('the daemon of the machine is asked when the current folder has none', () => {
-  expect(adminSocket(undefined, {})).toBe('/var/lib/holdfast/admin/admin.sock');
+test.skipIf(existsSync('/var/lib/holdfast'))('the daemon of the machine is asked when the current folder has none', async () => {
+  const ran = await finish(start(['status'], { cwd: await tempFolder() }));
+  expect([ran.code, ran.err]).toEqual([3, expect.stringContaining('/var/lib/holdfast/admin/admin.sock')]);
+});
+
+test('a data directory that is not there is named, with what to do', async () => {
+  const cwd = await tempFolder();
+  const ran = await finish(start(['restore', '--list', '--data-dir', join(cwd, 'none')], { cwd }));
+  expect([ran.code, ran.err]).toEqual([
+    1,
+    expect.stringContaining('name the data directory of the stopped daemon with --data-dir'),
+  ]);
 });
 
 describe('holdfast register', () => {

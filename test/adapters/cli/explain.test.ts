@@ -56,6 +56,8 @@ outcome  new connections go to 1 of 2 endpoints
 test('what does not listen yet, and whose endpoint cannot be told', () => {
   const from = { address: '192.0.2.1', target: '', reason: 'random does not tell beforehand' };
   const response = { nodeId: 'here', revision: 7n, ports: [{ ...port, listen: '', state: 'pending', from }] };
+  const onNodes = { ...response, ports: response.ports.map((each) => ({ ...each, state: 'elsewhere' })) };
+  expect(formatExplanation('service/a', onNodes).split('\n')[3]).toBe('listens  on the nodes');
   const lines = formatExplanation('service/a', response).split('\n');
   expect([lines[3], lines[6]]).toEqual(['listens  not yet', 'from     192.0.2.1 gets any: random does not tell beforehand']);
 });

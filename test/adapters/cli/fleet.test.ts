@@ -48,6 +48,40 @@ describe('nodes', () => {
   });
 });
 
+describe('revoke', () => {
+  test('F4: one certificate by its serial, however that is written; who asked is audited', async () => {
+    const { cli, registrations, audit } = await fleetCliRig();
+    const { nodes } = JSON.parse((await cli(['nodes', '-o', 'json'])).out);
+    expect(nodes[0].serial).toBe('5e0');
+    expect(await cli(['revoke', '5E:0', '-y', '--reason', 'stolen'])).toEqual({
+      ...{ code: 0, err: '' },
+      out: 'certificate/5E:0 revoked\n',
+    });
+    expect([...registrations.revoked]).toEqual(['5e0']);
+    expect(audit.records).toMatchObject([
+      { type: 'admin.revoke_certificate', tag: '5e0', line: 'decision' },
+      { line: 'outcome', result: 'done' },
+    ]);
+  });
+
+  test('one that nobody has, and what is no serial', async () => {
+    const { cli } = await fleetCliRig();
+    expect(await cli(['revoke', 'ff', '-y'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('fleet.unknown_certificate'),
+    });
+    expect(await cli(['revoke', 'n1', '-y'])).toMatchObject({ code: 1, err: expect.stringContaining('hex digits') });
+  });
+
+  test('asks first', async () => {
+    const { cli, registrations } = await fleetCliRig();
+    expect((await cli(['revoke', '5e0'])).code).toBe(2);
+    expect(await cli(['revoke', '5e0'], { interactive: true, stdin: 'n\n' })).toMatchObject({ code: 1, out: '' });
+    expect((await cli(['revoke', '5e0', '-o', 'json'], { interactive: true, stdin: 'y\n' })).code).toBe(0);
+    expect(registrations.revoked.size).toBe(1);
+  });
+});
+
 describe('delete node', () => {
   test.each([[['delete', 'node', 'n1', '--yes']], [['delete', 'nodes', 'n1', '-y']], [['delete', 'node/n1', '-y']]])(
     '%j removes it',

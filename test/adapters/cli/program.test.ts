@@ -120,7 +120,9 @@ describe('a daemon that is not there', () => {
       const dataDir = await tempFolder();
       const ran = await run([...args, '--data-dir', dataDir]);
       expect(ran).toEqual({ code: 3, out: '', err: says(`no daemon answers at ${dataDir}/admin/admin.sock`) });
-      expect(ran.err).toContain('what to do: start the daemon (`holdfast dev`, `server` or `agent`), or name its data directory with --data-dir');
+      expect(ran.err).toContain(
+        'what to do: start the daemon (`holdfast dev`, `server` or `agent`), or name its data directory with --data-dir',
+      );
     },
   );
 

@@ -333,6 +333,9 @@ describe('describe', () => {
     expect(await said()).toEqual(['NO TRAFFIC: port http (80) does not listen: bind: in use; free it']);
     listeners.set('default/web/http', { state: 'pending' });
     expect(await said()).toEqual(['NO TRAFFIC: port http (80) does not listen yet']);
+    listeners.set('default/web/http', { state: 'elsewhere' });
+    expect(await said()).toEqual([]);
+    expect((await cli(['get', 'svc', 'web'])).out).toContain('http 80  1/1 ready');
     listeners.set('default/web/http', { state: 'listening', port: 80 });
     expect(await said()).toEqual([]);
   });

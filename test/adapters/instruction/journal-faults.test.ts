@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { SqliteJournal } from '../../../src/adapters/instruction/sqlite-journal.js';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import { type RowState, rowStates } from '../../../src/domain/instruction/row.js';
 import { key, sampleRow } from '../../contract/journal.contract.js';
 import { FakeClock } from '../../fakes/fake-clock.js';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { runnerPath } from '../../../src/adapters/instruction/runner-process.js';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import type { Task, TaskId } from '../../../src/ports/instruction/task-runner.js';
 import { processes, programsOf, taskRig } from '../../support/task-rig.js';
 import { shell, task, taskId } from '../../support/tasks.js';

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { runnerPath } from '../../../src/adapters/instruction/runner-process.js';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import type { TaskId } from '../../../src/ports/instruction/task-runner.js';
 import { runnersOf, taskRig } from '../../support/task-rig.js';
 import { taskId } from '../../support/tasks.js';

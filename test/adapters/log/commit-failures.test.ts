@@ -41,6 +41,10 @@ class TellingStore implements LogStore {
     throw new Error('no copies');
   }
 
+  async copyTo(): Promise<never> {
+    throw new Error('no copies');
+  }
+
   async close() {}
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import { entriesFrom, inFolder, options, start, withLog } from './support/test-log.js';
 
 const program = fileURLToPath(new URL('./support/propose-loop.ts', import.meta.url));

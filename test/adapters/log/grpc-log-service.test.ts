@@ -301,11 +301,12 @@ describe('what goes wrong between the two', () => {
   ])('%s comes with its code', async (_, call, expected) => {
     const proposals = {
       propose: async () => {
-        throw new AgentError('log.denied', { problem: 'told to' });
+        throw new AgentError('log.denied', { problem: 'told to', remedy: 'this' });
       },
     };
     const { node, start } = await setUp({ service: { proposals } });
     await expect(call(node(), start)).rejects.toThrow(expected);
+    if (expected === 'log.denied') await expect(call(node(), start)).rejects.toMatchObject({ remedy: 'this' });
   });
 
   test('B4: a watch says which node it is, and is ended where that is denied; reading needs no name', async () => {

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { SqliteViewStore } from '../../../src/adapters/log/sqlite-view-store.js';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import { binding, first, viewStoreContract } from '../../contract/view-store.contract.js';
 import { type FakeViewFile, FakeViewStore } from '../../fakes/fake-view-store.js';
 import { tempFolder } from '../../support/temp-folder.js';

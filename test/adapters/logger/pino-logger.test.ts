@@ -105,15 +105,29 @@ describe('plainFields', () => {
 
   test('errors with their facts and causes', () => {
     const cause = Object.assign(new Error('full'), { code: 'ENOSPC' });
+    const error = new AgentError('log.corrupt', { problem: 'no room', token: 't' }, { cause });
+    expect(plainFields({ error })).toEqual({
+      error: {
+        type: 'AgentError',
+        message: error.message,
+        code: 'log.corrupt',
+        facts: { problem: 'no room', token: '[redacted]' },
+        cause: { type: 'Error', message: 'full', code: 'ENOSPC', stack: expect.any(String) },
+        stack: expect.any(String),
+      },
+    });
+  });
+
+  test('what happens without a fault of the program is told in a line: no places in the program', () => {
+    const cause = Object.assign(new Error('full'), { code: 'ENOSPC' });
     const error = new AgentError('log.not_written', { problem: 'no room', token: 't' }, { cause });
     expect(plainFields({ error })).toEqual({
       error: {
         type: 'AgentError',
         message: error.message,
         code: 'log.not_written',
-        facts: { problem: 'no room', token: '[redacted]' },
-        cause: { type: 'Error', message: 'full', code: 'ENOSPC', stack: expect.any(String) },
-        stack: expect.any(String),
+        facts: { token: '[redacted]' },
+        cause: { type: 'Error', message: 'full', code: 'ENOSPC' },
       },
     });
   });

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
 import { SqliteControlStore } from '../../../src/adapters/store/sqlite-control-store.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
 import { tempFolder } from '../../support/temp-folder.js';
 

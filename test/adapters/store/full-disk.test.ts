@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { sourceArguments } from '../../../src/adapters/log/typescript-worker.js';
+import { sourceArguments } from '../../../src/adapters/threads/typescript-worker.js';
 import { tempFolder } from '../../support/temp-folder.js';
 
 const PROGRAM = fileURLToPath(new URL('./support/full-store.ts', import.meta.url));

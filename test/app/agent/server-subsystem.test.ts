@@ -8,11 +8,11 @@ test('a server serves from the start of its subsystem to its stop; what keeps it
     start: async () => void journal.push('start'),
     stop: async () => void journal.push('stop'),
   };
-  const subsystem = new ServerSubsystem('admin', server);
+  const subsystem = new ServerSubsystem('admin', server, () => journal.push('goodbye'));
   await subsystem.start();
   await subsystem.ready();
   await subsystem.stop();
-  expect([subsystem.name, journal]).toEqual(['admin', ['start', 'stop']]);
+  expect([subsystem.name, journal]).toEqual(['admin', ['start', 'goodbye', 'stop']]);
   const broken = new ServerSubsystem('admin', { ...server, start: () => Promise.reject(new Error('taken')) });
   await expect(broken.start()).rejects.toThrow('taken');
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { sweepEnrolment } from '../../../src/app/certificate/sweep.js';
+import { settleRestored } from '../../../src/app/fleet/settle-restored.js';
 import { nid } from '../../../src/domain/link/model.js';
 import { fakeCsr } from '../../fakes/fake-certificates.js';
 import { acme, DAY, enrolmentRig, MINUTE, machine, options, peer } from './rig.js';
@@ -90,16 +91,37 @@ describe('nodes', () => {
     const listed = await registrations.list(options);
     expect(listed.map((node) => node.nid)).toEqual(made.map((node) => node.nid).sort());
     const [first] = made;
-    const { registration } = peer(first?.certificate ?? '').identity;
+    const { identity, serial } = peer(first?.certificate ?? '');
+    const { registration } = identity;
     expect(await registrations.get(nid(first?.nid ?? ''), options)).toEqual({
       nid: first?.nid,
       aid: acme,
       registration,
       os: 'debian-12',
       registeredAt: clock.now(),
+      serial,
     });
     expect(await registrations.get(nid('n2'), options)).toBeUndefined();
   });
+
+  test('F4: one certificate is revoked by its serial, unless nobody has it', async () => {
+    const { register, token, registrations, seen, service } = enrolmentRig();
+    const mine = peer((await register({ token: await token() })).certificate);
+    expect(await registrations.revokeCertificate('00ff', 'stolen', options)).toBe(false);
+    expect(await registrations.revokeCertificate(mine.serial, 'stolen', options)).toBe(true);
+    await seen();
+    expect(() => service.admit(mine)).toThrow('stolen');
+    expect((await registrations.list(options)).length).toBe(1);
+  });
+});
+
+test('F7: of a store that was put back no token can be used that may have been used since', async () => {
+  const { clock, register, token, tokens, store } = enrolmentRig();
+  await register({ token: await token() });
+  const unused = await token();
+  expect((await settleRestored(store, clock.now(), options)).tokens).toBe(1);
+  expect((await tokens.list(options)).map(({ usedBy }) => usedBy === undefined)).toEqual([false]);
+  await expect(register({ ...machine('m2'), token: unused })).rejects.toMatchObject({ code: 'certificate.token_refused' });
 });
 
 describe('the sweep', () => {

@@ -256,6 +256,7 @@ test('I3: a planned stop spreads the come-back of all agents', async () => {
   const { connect, sessions } = await fleetRig();
   const streams = [];
   for (const name of ['a', 'b', 'c', 'd']) streams.push((await connect({ nid: name as typeof n1 })).stream);
+  sessions.goodbye();
   await sessions.stop();
   expect(streams.map(({ ended }) => ended?.status)).toEqual(Array.from({ length: 4 }, () => 'stopping'));
   expect(streams.map(({ ended }) => ended?.retryMs)).toEqual([2_500, 5_000, 7_500, 10_000]);

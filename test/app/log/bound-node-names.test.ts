@@ -76,6 +76,13 @@ describe('B4: one name, one node', () => {
     expect(names.nameOf(peer('n2'))).toBeUndefined();
   });
 
+  test('a machine in the place of another one is told which name it has to have', async () => {
+    const names = new BoundNodeNames(new SmallStore('n1'));
+    await names.bind(peer('n1'), web, options);
+    const remedy = 'remove the node-identity.json of this machine and start its agent with nodeName web';
+    await expect(names.bind(peer('n1'), db, options)).rejects.toMatchObject({ code: 'log.denied', remedy });
+  });
+
   test('the name of a node that was removed is free', async () => {
     const store = new SmallStore('n1', 'n2');
     const names = new BoundNodeNames(store);

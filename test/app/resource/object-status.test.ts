@@ -1,4 +1,9 @@
 import { expect, test } from 'vitest';
+import { noListeners } from '../../../src/app/node/no-traffic.js';
+import { portStatus } from '../../../src/app/resource/object-status.js';
+import type { ListenerId } from '../../../src/domain/dataplane/model.js';
+import type { IpAddress } from '../../../src/domain/kernel/network.js';
+import type { QualifiedName } from '../../../src/domain/resource/model.js';
 import { applyCall, endpointsDocument, options, resourceRig, serviceDocument } from '../../support/resource-rig.js';
 
 test('a service shows its address, how its ports stand and where its endpoints come from', async () => {
@@ -29,6 +34,12 @@ test('a service shows its address, how its ports stand and where its endpoints c
       { name: 'p', targets: at('127.0.0.3', 80, 9000, 9000), source: 'endpoints/pub', weight: 1, ready: false },
     ],
   });
+});
+
+test('a control plane says that its ports are on the nodes', () => {
+  expect(noListeners.stateOf('default/hello/http' as ListenerId)).toEqual({ state: 'elsewhere' });
+  const port = portStatus('default/hello' as QualifiedName, { name: 'http', port: 80 }, '10.192.0.2' as IpAddress, noListeners);
+  expect(port).toEqual({ name: 'http', port: 80, state: 'elsewhere' });
 });
 
 test("an endpoint's own port counts for services with one port", async () => {

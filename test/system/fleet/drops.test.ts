@@ -49,7 +49,10 @@ test(`A10: ${INSTRUCTIONS} instructions across ${CUTS} lost connections: each ha
   expect(effects.toSorted((a, b) => a - b)).toEqual(Array.from({ length: INSTRUCTIONS }, (_, number) => number));
   expect(new Set(results.map(({ tag }) => tag)).size).toBe(INSTRUCTIONS);
   for (const { tag, state, reply } of results) {
-    expect({ state, reply }, tag).toMatchObject({ state: InstructionState.DONE, reply: { exitCode: 0, response: `did ${tag.slice(2)}\n` } });
+    expect({ state, reply }, tag).toMatchObject({
+      state: InstructionState.DONE,
+      reply: { exitCode: 0, response: `did ${tag.slice(2)}\n` },
+    });
   }
   // An answered tag is answered from memory.
   const { nid } = fleet.agent();

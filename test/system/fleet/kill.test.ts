@@ -27,14 +27,21 @@ async function sendUntil(fleet: Fleet, isOver: () => boolean): Promise<number> {
   let number = 0;
   for (; !isOver(); number++) {
     const { nid } = fleet.agent(number % AGENTS);
-    await until(() => fleet.send(nid, 'RUN_REMOTE_SCRIPT', { script: `append.${number}` }, `t-${number}`), () => true);
+    await until(
+      () => fleet.send(nid, 'RUN_REMOTE_SCRIPT', { script: `append.${number}` }, `t-${number}`),
+      () => true,
+    );
     await sleep(60);
   }
   return number;
 }
 
 /** Failures of the clients of all machines but one since `before`. */
-async function failuresSince(clients: readonly FleetPeer[], before: readonly ClientCounts[], but?: number): Promise<readonly string[]> {
+async function failuresSince(
+  clients: readonly FleetPeer[],
+  before: readonly ClientCounts[],
+  but?: number,
+): Promise<readonly string[]> {
   const after = await Promise.all(clients.map((client) => client.counts()));
   return after.flatMap(({ failures }, index) =>
     index === but ? [] : failures.slice(before[index]?.failures.length).map((failure) => `machine ${index}: ${failure}`),
@@ -51,12 +58,21 @@ test(`kill -9 of server and agents in turn, ${KILLS} times under load: nothing a
   const endpoint = ({ port }: FleetPeer) => ({ name: `p${port}`, address: hub.address, port });
   await fleet.apply('greet', greeters.map(endpoint));
   await fleet.apply('echo', [endpoint(echo)]);
-  const vips = await until(() => fleet.services(fleet.server), (all) => all.size === 2);
-  for (const { daemon } of fleet.agents) await until(() => fleet.services(daemon), (all) => all.size === 2);
+  const vips = await until(
+    () => fleet.services(fleet.server),
+    (all) => all.size === 2,
+  );
+  for (const { daemon } of fleet.agents)
+    await until(
+      () => fleet.services(daemon),
+      (all) => all.size === 2,
+    );
   await sleep(300);
-  const client = ({ daemon }: { readonly daemon: FleetDaemon }) => fleet.peer(daemon.space, 'client', vips.get('greet') ?? '', 80, vips.get('echo') ?? '', 80);
+  const client = ({ daemon }: { readonly daemon: FleetDaemon }) =>
+    fleet.peer(daemon.space, 'client', vips.get('greet') ?? '', 80, vips.get('echo') ?? '', 80);
   const clients = await Promise.all(fleet.agents.map(client));
-  const flows = async () => (await Promise.all(clients.map((each) => each.counts()))).map(({ asked, echoed }) => Math.min(asked, echoed));
+  const flows = async () =>
+    (await Promise.all(clients.map((each) => each.counts()))).map(({ asked, echoed }) => Math.min(asked, echoed));
   await until(flows, (all) => all.every((count) => count > 5));
 
   let isOver = false;
@@ -83,7 +99,10 @@ test(`kill -9 of server and agents in turn, ${KILLS} times under load: nothing a
 
   expect(acknowledged.size).toBeGreaterThan(KILLS);
   for (const daemon of [fleet.server, ...fleet.agents.map((each) => each.daemon)]) {
-    await until(() => fleet.services(daemon), (services) => [...acknowledged].every((name) => services.has(name)));
+    await until(
+      () => fleet.services(daemon),
+      (services) => [...acknowledged].every((name) => services.has(name)),
+    );
   }
   expect(results.length).toBe(sent);
   const effects = (await readFile(witness, 'utf8')).trim().split('\n').map(Number);

@@ -48,7 +48,7 @@ test('D2: beside five long scripts, status and web requests are answered as on a
     [1, 2, 3, 4, 5].map(() => fleet.send(nid, 'RUN_REMOTE_SCRIPT', { script: 'long', timeoutSeconds: 60 })),
   );
   const running = () => namesIn(fleet.agent().daemon.space);
-  await until(running, (names) => names.filter((name) => name === 'holdfast-runner').length === 5);
+  await until(running, (names) => names.filter((name) => name === 'bash').length >= 5);
   const busy = { status: await medianMs(15, status), web: await medianMs(15, web) };
   expect(busy.status).toBeLessThan(Math.max(5 * idle.status, UNNOTICED_MS));
   expect(busy.web).toBeLessThan(Math.max(5 * idle.web, UNNOTICED_MS));

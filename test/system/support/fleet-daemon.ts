@@ -5,7 +5,7 @@ import { GrpcAdminClient } from '../../../src/adapters/admin/grpc-admin-client.j
 import { type CliResult, holdfast, runCli } from './daemon.js';
 import { type NetworkSpace, spawnIn } from './fleet-network.js';
 
-const START_MS = 30_000;
+const START_MS = 45_000;
 const options = { signal: new AbortController().signal };
 
 export interface FleetDaemonParts {
@@ -42,18 +42,18 @@ export class FleetDaemon {
     return pid;
   }
 
-  /** Resolves when it says that it is ready. */
-  async start(): Promise<void> {
+  /** Resolves when it says that it is ready, or what else it is to say. */
+  async start(says: RegExp = /is ready/): Promise<void> {
     const { verb, space, root, flags } = this.#parts;
     const argv = [holdfast, verb, '--root', root, '--data-dir', '/data', ...flags];
     const child = spawnIn(space, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#child = child;
     this.stderr = '';
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`not ready after ${START_MS} ms: ${this.stderr}`)), START_MS);
+      const timer = setTimeout(() => reject(new Error(`it does not say ${says} after ${START_MS} ms: ${this.stderr}`)), START_MS);
       child.stderr?.on('data', (chunk: Buffer) => {
         this.stderr += chunk.toString();
-        if (this.stderr.includes('is ready')) resolve();
+        if (says.test(this.stderr)) resolve();
       });
       child.once('exit', (code, signal) => {
         clearTimeout(timer);

@@ -313,7 +313,7 @@ export interface ExplainedPort {
   name: string;
   port: number;
   protocol: string;
-  /** `listening`, `pending` or `failed`. */
+  /** `listening`, `pending`, `failed`, or `elsewhere`: on the nodes of a control plane. */
   state: string;
   /** Address and port that it is bound to; empty while it is not. */
   listen: string;

@@ -144,6 +144,8 @@ export interface Node {
   problem: string;
   /** Highest head of its audit log that it has said, `<sequence>:<digest>`; empty when it never did. */
   auditHead: string;
+  /** Of the certificate that it calls with, hex. */
+  serial: string;
 }
 
 export interface CordonNodeRequest {
@@ -159,6 +161,25 @@ export interface RemoveNodeRequest {
 }
 
 export interface RemoveNodeResponse {
+}
+
+export interface RevokeCertificateRequest {
+  /** Hex. */
+  serial: string;
+  /** A sentence for people; empty: that an operator has revoked it. */
+  reason: string;
+}
+
+export interface RevokeCertificateResponse {
+}
+
+export interface BackupRequest {
+  /** Also the key that secrets in it are sealed with. */
+  withKey: boolean;
+}
+
+export interface BackupResponse {
+  piece: Buffer;
 }
 
 export interface CreateTokenRequest {
@@ -1208,6 +1229,7 @@ function createBaseNode(): Node {
     unanswered: 0,
     problem: "",
     auditHead: "",
+    serial: "",
   };
 }
 
@@ -1260,6 +1282,9 @@ export const Node: MessageFns<Node> = {
     }
     if (message.auditHead !== "") {
       writer.uint32(114).string(message.auditHead);
+    }
+    if (message.serial !== "") {
+      writer.uint32(122).string(message.serial);
     }
     return writer;
   },
@@ -1389,6 +1414,14 @@ export const Node: MessageFns<Node> = {
             message.auditHead = reader.string();
             continue;
           }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.serial = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1424,6 +1457,7 @@ export const Node: MessageFns<Node> = {
     message.unanswered = object.unanswered ?? 0;
     message.problem = object.problem ?? "";
     message.auditHead = object.auditHead ?? "";
+    message.serial = object.serial ?? "";
     return message;
   },
 };
@@ -1632,6 +1666,226 @@ export const RemoveNodeResponse: MessageFns<RemoveNodeResponse> = {
   },
   fromPartial(_: DeepPartial<RemoveNodeResponse>): RemoveNodeResponse {
     const message = createBaseRemoveNodeResponse();
+    return message;
+  },
+};
+
+function createBaseRevokeCertificateRequest(): RevokeCertificateRequest {
+  return { serial: "", reason: "" };
+}
+
+export const RevokeCertificateRequest: MessageFns<RevokeCertificateRequest> = {
+  encode(message: RevokeCertificateRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.serial !== "") {
+      writer.uint32(10).string(message.serial);
+    }
+    if (message.reason !== "") {
+      writer.uint32(18).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RevokeCertificateRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRevokeCertificateRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.serial = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RevokeCertificateRequest>): RevokeCertificateRequest {
+    return RevokeCertificateRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RevokeCertificateRequest>): RevokeCertificateRequest {
+    const message = createBaseRevokeCertificateRequest();
+    message.serial = object.serial ?? "";
+    message.reason = object.reason ?? "";
+    return message;
+  },
+};
+
+function createBaseRevokeCertificateResponse(): RevokeCertificateResponse {
+  return {};
+}
+
+export const RevokeCertificateResponse: MessageFns<RevokeCertificateResponse> = {
+  encode(_: RevokeCertificateResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RevokeCertificateResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRevokeCertificateResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RevokeCertificateResponse>): RevokeCertificateResponse {
+    return RevokeCertificateResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<RevokeCertificateResponse>): RevokeCertificateResponse {
+    const message = createBaseRevokeCertificateResponse();
+    return message;
+  },
+};
+
+function createBaseBackupRequest(): BackupRequest {
+  return { withKey: false };
+}
+
+export const BackupRequest: MessageFns<BackupRequest> = {
+  encode(message: BackupRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.withKey !== false) {
+      writer.uint32(8).bool(message.withKey);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BackupRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBackupRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.withKey = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BackupRequest>): BackupRequest {
+    return BackupRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BackupRequest>): BackupRequest {
+    const message = createBaseBackupRequest();
+    message.withKey = object.withKey ?? false;
+    return message;
+  },
+};
+
+function createBaseBackupResponse(): BackupResponse {
+  return { piece: Buffer.alloc(0) };
+}
+
+export const BackupResponse: MessageFns<BackupResponse> = {
+  encode(message: BackupResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.piece.length !== 0) {
+      writer.uint32(10).bytes(message.piece);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BackupResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBackupResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.piece = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BackupResponse>): BackupResponse {
+    return BackupResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BackupResponse>): BackupResponse {
+    const message = createBaseBackupResponse();
+    message.piece = object.piece ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -2196,6 +2450,18 @@ export const FleetServiceService = {
     responseSerialize: (value: RemoveNodeResponse): Buffer => Buffer.from(RemoveNodeResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RemoveNodeResponse => RemoveNodeResponse.decode(value),
   },
+  /** One certificate is refused from now on; its node stays. */
+  revokeCertificate: {
+    path: "/holdfast.admin.v1.FleetService/RevokeCertificate" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RevokeCertificateRequest): Buffer =>
+      Buffer.from(RevokeCertificateRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RevokeCertificateRequest => RevokeCertificateRequest.decode(value),
+    responseSerialize: (value: RevokeCertificateResponse): Buffer =>
+      Buffer.from(RevokeCertificateResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RevokeCertificateResponse => RevokeCertificateResponse.decode(value),
+  },
   createToken: {
     path: "/holdfast.admin.v1.FleetService/CreateToken" as const,
     requestStream: false as const,
@@ -2213,6 +2479,16 @@ export const FleetServiceService = {
     requestDeserialize: (value: Buffer): ListTokensRequest => ListTokensRequest.decode(value),
     responseSerialize: (value: ListTokensResponse): Buffer => Buffer.from(ListTokensResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListTokensResponse => ListTokensResponse.decode(value),
+  },
+  /** An archive of the control plane, in pieces, whole when the stream ends well. */
+  backup: {
+    path: "/holdfast.admin.v1.FleetService/Backup" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: BackupRequest): Buffer => Buffer.from(BackupRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): BackupRequest => BackupRequest.decode(value),
+    responseSerialize: (value: BackupResponse): Buffer => Buffer.from(BackupResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): BackupResponse => BackupResponse.decode(value),
   },
   revokeToken: {
     path: "/holdfast.admin.v1.FleetService/RevokeToken" as const,
@@ -2240,8 +2516,12 @@ export interface FleetServiceServer extends UntypedServiceImplementation {
   cordonNode: handleUnaryCall<CordonNodeRequest, CordonNodeResponse>;
   /** Its certificates are revoked, and what was to be sent to it is cancelled. */
   removeNode: handleUnaryCall<RemoveNodeRequest, RemoveNodeResponse>;
+  /** One certificate is refused from now on; its node stays. */
+  revokeCertificate: handleUnaryCall<RevokeCertificateRequest, RevokeCertificateResponse>;
   createToken: handleUnaryCall<CreateTokenRequest, CreateTokenResponse>;
   listTokens: handleUnaryCall<ListTokensRequest, ListTokensResponse>;
+  /** An archive of the control plane, in pieces, whole when the stream ends well. */
+  backup: handleServerStreamingCall<BackupRequest, BackupResponse>;
   revokeToken: handleUnaryCall<RevokeTokenRequest, RevokeTokenResponse>;
 }
 
@@ -2363,6 +2643,22 @@ export interface FleetServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RemoveNodeResponse) => void,
   ): ClientUnaryCall;
+  /** One certificate is refused from now on; its node stays. */
+  revokeCertificate(
+    request: RevokeCertificateRequest,
+    callback: (error: ServiceError | null, response: RevokeCertificateResponse) => void,
+  ): ClientUnaryCall;
+  revokeCertificate(
+    request: RevokeCertificateRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RevokeCertificateResponse) => void,
+  ): ClientUnaryCall;
+  revokeCertificate(
+    request: RevokeCertificateRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RevokeCertificateResponse) => void,
+  ): ClientUnaryCall;
   createToken(
     request: CreateTokenRequest,
     callback: (error: ServiceError | null, response: CreateTokenResponse) => void,
@@ -2393,6 +2689,13 @@ export interface FleetServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListTokensResponse) => void,
   ): ClientUnaryCall;
+  /** An archive of the control plane, in pieces, whole when the stream ends well. */
+  backup(request: BackupRequest, options?: Partial<CallOptions>): ClientReadableStream<BackupResponse>;
+  backup(
+    request: BackupRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<BackupResponse>;
   revokeToken(
     request: RevokeTokenRequest,
     callback: (error: ServiceError | null, response: RevokeTokenResponse) => void,

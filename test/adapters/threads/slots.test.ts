@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Slots } from '../../../src/adapters/log/slots.js';
+import { Slots } from '../../../src/adapters/threads/slots.js';
 
 const options = { signal: new AbortController().signal };
 

@@ -1,0 +1,109 @@
+import { existsSync } from 'node:fs';
+import { readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AgentError } from '../../domain/kernel/errors.js';
+import type { Paths } from '../../domain/kernel/paths.js';
+import type { LogId, Revision } from '../../domain/log/model.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { Clock } from '../../ports/clock.js';
+import type { ControlStore } from '../../ports/store/control-store.js';
+import { syncFolder } from '../files/durable-file.js';
+import { restoreLog } from '../log/sqlite-log-restore.js';
+import { SqliteControlStore } from '../store/sqlite-control-store.js';
+import type { CheckedArchive } from './backup-archive.js';
+
+export interface RestoreBackupOptions<T> {
+  readonly archive: CheckedArchive;
+  readonly paths: Pick<Paths, 'dataDir' | 'logDb' | 'controlDb' | 'sealingKey'>;
+  readonly clock: Clock;
+  /** Makes the store fit to serve from, before it stands in its place; `keyFile` has the key that it goes with. */
+  readonly settle: (store: ControlStore, keyFile: string) => Promise<T>;
+}
+
+export interface RestoredBackup<T> {
+  readonly revision: Revision;
+  /** New: agents hold back what would be removed until an operator confirms it (engine.md E3, J4). */
+  readonly logId: LogId;
+  readonly settled: T;
+  /** What stood in the way and is kept, under its new names. */
+  readonly aside: readonly string[];
+}
+
+/**
+ * Puts log and state of an archive in place of those that are there, if any are. For a command, while no server runs. A crash in the
+ * middle leaves the old or the new of each file, the other beside it; restoring again finishes it.
+ * @throws AgentError `agent.data_dir_locked`, `store.*`, `log.*`; nothing was changed unless it is `log.*`
+ */
+export async function restoreBackup<T>(
+  { archive, paths, clock, settle }: RestoreBackupOptions<T>,
+  options: CallOptions,
+): Promise<RestoredBackup<T>> {
+  const { logDb, controlDb, sealingKey } = paths;
+  const fresh = { log: `${logDb}.from-backup`, control: `${controlDb}.restoring`, key: `${sealingKey}.restoring` };
+  const hasKey = archive.manifest.files.some(({ name }) => name === 'sealing.key');
+  if (!hasKey && !existsSync(sealingKey)) {
+    throw new AgentError('store.key_missing', {
+      problem: `the archive holds no sealing key, and there is none at ${sealingKey}`,
+    });
+  }
+  const remove = () => Promise.all(leftOvers(Object.values(fresh)).map((file) => rm(file, { force: true })));
+  await remove();
+  try {
+    await archive.extract('log.db', fresh.log, options);
+    await archive.extract('control.db', fresh.control, options);
+    if (hasKey) await archive.extract('sealing.key', fresh.key, options);
+    const settled = await settledStore(fresh.control, hasKey ? fresh.key : sealingKey, { clock, settle }, options);
+    const now = clock.now();
+    const aside = hasKey && !(await isSame(fresh.key, sealingKey)) ? await replace(fresh.key, sealingKey, now) : [];
+    aside.push(...(await replace(fresh.control, controlDb, now)));
+    const { revision, logId, aside: logAside } = restoreLog({ file: logDb, now, copy: fresh.log });
+    return { revision, logId, settled, aside: [...aside, ...logAside] };
+  } finally {
+    await remove();
+  }
+}
+
+async function settledStore<T>(
+  file: string,
+  keyFile: string,
+  { clock, settle }: Pick<RestoreBackupOptions<T>, 'clock' | 'settle'>,
+  options: CallOptions,
+): Promise<T> {
+  const store = new SqliteControlStore({ file, clock });
+  await store.open(options);
+  try {
+    return await settle(store, keyFile);
+  } finally {
+    await store.close();
+  }
+}
+
+/** What stood there, its WAL too, keeps its content under another name. */
+async function replace(from: string, to: string, now: number): Promise<string[]> {
+  if (existsSync(`${from}-wal`)) throw new AgentError('store.unavailable', { problem: `${from} could not be brought up` });
+  const stamp = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const moved: string[] = [];
+  for (const suffix of ['', '-wal']) {
+    if (!existsSync(`${to}${suffix}`)) continue;
+    const name = freeName(`${to}.replaced-${stamp}`, suffix);
+    await rename(`${to}${suffix}`, name);
+    moved.push(name);
+  }
+  await rename(from, to);
+  await syncFolder(dirname(to));
+  return moved;
+}
+
+function freeName(base: string, suffix: string): string {
+  let name = `${base}${suffix}`;
+  for (let n = 2; existsSync(name); n += 1) name = `${base}-${n}${suffix}`;
+  return name;
+}
+
+async function isSame(one: string, other: string): Promise<boolean> {
+  return existsSync(other) && (await readFile(one)).equals(await readFile(other));
+}
+
+function leftOvers(files: readonly string[]): readonly string[] {
+  return files.flatMap((file) => [file, `${file}-wal`, `${file}-shm`]);
+}
