@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -8,6 +8,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { EtcdClient } from '../../src/adapters/etcd/etcd-client.js';
 import type { EtcdTls } from '../../src/adapters/etcd/etcd-endpoint.js';
 import { putOp, range } from '../../src/adapters/etcd/etcd-messages.js';
+
+/** Why tests are skipped on a machine without it; CI has it. */
+export const hasEtcd = spawnSync('etcd', ['--version'], { stdio: 'ignore' }).status === 0;
 
 const options = { signal: new AbortController().signal };
 

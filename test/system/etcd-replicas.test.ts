@@ -4,10 +4,13 @@ import { once } from 'node:events';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { test as anywhere, expect } from 'vitest';
+import { hasEtcd } from '../support/etcd-rig.js';
 import { runCli, temporaryFolder } from './support/daemon.js';
 import { FleetDaemon, until } from './support/fleet-daemon.js';
 import { FleetNetwork, type NetworkSpace, spawnIn } from './support/fleet-network.js';
+
+const test = anywhere.skipIf(!hasEtcd);
 
 const run = promisify(execFile);
 const MEMBERS = 3;

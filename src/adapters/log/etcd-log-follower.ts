@@ -156,7 +156,7 @@ export class EtcdLogFollower {
 
   #watchersOf(state: LogState): LogWatchers {
     const { store, clock } = this.#parts;
-    const reader = { read: (first: Revision) => store.read(first, { signal: this.#closed.signal }) };
+    const reader = { read: (first: Revision) => store.read(first, { signal: this.#closed.signal }).catch(cannotGoOn) };
     return new LogWatchers({ state, reader, clock, age: () => this.ageMs });
   }
 
@@ -252,4 +252,10 @@ export class EtcdLogFollower {
       error instanceof AgentError ? error : new AgentError('log.corrupt', { problem: String(error) }, { cause: error });
     this.#parts.report(problem);
   }
+}
+
+/** To a watcher an etcd that is away is a log that is closed: it comes again. @throws AgentError */
+export function cannotGoOn(error: unknown): never {
+  if (!(error instanceof AgentError) || error.code !== 'store.unavailable') throw error;
+  throw new AgentError('log.closed', { problem: error.message }, { cause: error });
 }

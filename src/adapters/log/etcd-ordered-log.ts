@@ -9,7 +9,7 @@ import type { OwnedLog } from '../../ports/log/ordered-log.js';
 import type { EtcdClient } from '../etcd/etcd-client.js';
 import { ensureFolder } from '../files/durable-file.js';
 import { EtcdLogApplier } from './etcd-log-applier.js';
-import { EtcdLogFollower } from './etcd-log-follower.js';
+import { cannotGoOn, EtcdLogFollower } from './etcd-log-follower.js';
 import { EtcdLogMemory } from './etcd-log-memory.js';
 import { EtcdLogProposals } from './etcd-log-proposals.js';
 import { EtcdLogStore } from './etcd-log-store.js';
@@ -48,7 +48,7 @@ export class EtcdOrderedLog implements OwnedLog {
     this.#memory = new EtcdLogMemory(options.witness);
   }
 
-  /** Makes the log where there is none. @throws as `OwnedLog.open`; AgentError `log.rolled_back` */
+  /** Makes the log where there is none. @throws as `OwnedLog.open`; AgentError `log.rolled_back`, `store.unavailable` */
   async open({ signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
     if (this.#closing !== undefined) throw new AgentError('log.closed');
@@ -86,7 +86,8 @@ export class EtcdOrderedLog implements OwnedLog {
     const { follower } = this.#ready;
     const isAhead = from.logId === follower.state.logId && from.revision > follower.state.revision;
     // Another replica may have shown it what this one has yet to see.
-    if (isAhead) await this.#await(follower.catchUp(options), options);
+    if (isAhead)
+      await this.#await(follower.catchUp(options), options).catch((error) => options.signal.aborted || cannotGoOn(error));
     if (options.signal.aborted) return;
     yield* this.#ready.follower.watchers.watch(from, options);
   }

@@ -1,12 +1,14 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, test as anywhere, describe, expect } from 'vitest';
 import type { EtcdClient } from '../../../src/adapters/etcd/etcd-client.js';
 import { putOp, range, writtenAt } from '../../../src/adapters/etcd/etcd-messages.js';
-import { EtcdRig, type EtcdRigOptions } from '../../support/etcd-rig.js';
+import { EtcdRig, type EtcdRigOptions, hasEtcd } from '../../support/etcd-rig.js';
 import { eventually } from '../../support/eventually.js';
 import { openssl } from '../certificate/openssl.js';
+
+const test = anywhere.skipIf(!hasEtcd);
 
 const options = { signal: new AbortController().signal };
 const rigs: EtcdRig[] = [];

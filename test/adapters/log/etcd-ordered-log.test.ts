@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, test as anywhere, beforeEach, describe, expect } from 'vitest';
 import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { EtcdClient } from '../../../src/adapters/etcd/etcd-client.js';
 import { deleteOp, endOf, putOp } from '../../../src/adapters/etcd/etcd-messages.js';
 import { EtcdOrderedLog } from '../../../src/adapters/log/etcd-ordered-log.js';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
-import { ZERO_DIGEST, ZERO_REVISION } from '../../../src/domain/log/model.js';
+import { revision, ZERO_DIGEST, ZERO_REVISION } from '../../../src/domain/log/model.js';
 import type { Clock } from '../../../src/ports/clock.js';
 import {
   at,
@@ -22,8 +22,10 @@ import {
   values,
 } from '../../contract/ordered-log.support.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
-import { EtcdRig } from '../../support/etcd-rig.js';
+import { EtcdRig, hasEtcd } from '../../support/etcd-rig.js';
 import { eventually } from '../../support/eventually.js';
+
+const test = anywhere.skipIf(!hasEtcd);
 
 const PREFIX = '/holdfast/test/log/';
 const undo: (() => Promise<void>)[] = [];
@@ -272,6 +274,22 @@ test('E10: without etcd writes fail within 5 s, reads are answered from the view
   await etcd.ready();
   expect(await propose(log, set('a', '3'))).toEqual(committed(2n));
   expect(log.problems()).toEqual([]);
+});
+
+test('E9: a bookmark says how old the view is; a watch that needs etcd ends with log.closed while that is away', async () => {
+  await begin();
+  const clock = new FakeClock();
+  const log = await replica({ clock });
+  await propose(log, set('a', '1'));
+  const from = await head(log);
+  const watcher = log.watch(from, options)[Symbol.asyncIterator]();
+  const frame = watcher.next();
+  await etcd.kill(0);
+  await clock.advance(5_000);
+  expect((await frame).value).toMatchObject({ kind: 'bookmark', revision: 1n, ageMs: 5_000 });
+  const ahead = log.watch({ ...from, revision: revision(7n) }, options)[Symbol.asyncIterator]();
+  await expect(ahead.next()).rejects.toMatchObject({ code: 'log.closed' });
+  await watcher.return?.();
 });
 
 test('of three members one dies each time: nothing that was answered is lost, and every watcher sees all of it', async () => {

@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { EtcdControlStore } from '../../../src/adapters/store/etcd-control-store.js';
 import { SqliteControlStore } from '../../../src/adapters/store/sqlite-control-store.js';
 import { controlStoreContract } from '../../contract/control-store.contract.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
 import { FakeControlStore } from '../../fakes/fake-control-store.js';
-import { EtcdRig } from '../../support/etcd-rig.js';
+import { EtcdRig, hasEtcd } from '../../support/etcd-rig.js';
 
 controlStoreContract('fake', async () => ({ store: new FakeControlStore(), close: async () => {} }));
 
@@ -24,18 +24,23 @@ controlStoreContract('sqlite', async () => {
 
 let etcd: EtcdRig;
 let stores = 0;
-beforeAll(async () => {
-  etcd = await EtcdRig.start();
-});
-afterAll(() => etcd.stop());
+if (hasEtcd) {
+  beforeAll(async () => {
+    etcd = await EtcdRig.start();
+  });
+  afterAll(() => etcd.stop());
+  onEtcd();
+} else test.skip('ControlStore: etcd, which is not installed', () => {});
 
-controlStoreContract('etcd', async () => {
-  const client = etcd.client();
-  const store = new EtcdControlStore({ client, prefix: `/holdfast/${stores++}/store/`, clock: new FakeClock() });
-  await store.open({ signal: new AbortController().signal });
-  const close = async () => {
-    await store.close();
-    client.close();
-  };
-  return { store, close };
-});
+function onEtcd(): void {
+  controlStoreContract('etcd', async () => {
+    const client = etcd.client();
+    const store = new EtcdControlStore({ client, prefix: `/holdfast/${stores++}/store/`, clock: new FakeClock() });
+    await store.open({ signal: new AbortController().signal });
+    const close = async () => {
+      await store.close();
+      client.close();
+    };
+    return { store, close };
+  });
+}

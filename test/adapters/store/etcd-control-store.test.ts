@@ -1,10 +1,12 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, test as anywhere, expect } from 'vitest';
 import { EtcdControlStore } from '../../../src/adapters/store/etcd-control-store.js';
 import type { StoreChange } from '../../../src/ports/store/control-store.js';
 import { put } from '../../contract/control-store.contract.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
-import { EtcdRig } from '../../support/etcd-rig.js';
+import { EtcdRig, hasEtcd } from '../../support/etcd-rig.js';
 import { eventually } from '../../support/eventually.js';
+
+const test = anywhere.skipIf(!hasEtcd);
 
 const options = { signal: new AbortController().signal };
 const undo: (() => Promise<void>)[] = [];
