@@ -1,5 +1,5 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
-import { cp } from 'node:fs/promises';
+import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPresented } from '../../../src/adapters/certificate/certificate-reader.js';
@@ -146,4 +146,22 @@ test('B4: of two agents on one copied data directory the registered one goes on 
   expect(nodes.nodes.find(({ node }) => node === nid)).toMatchObject({ state: 'online', problem: expect.stringMatching(named) });
   expect((await fleet.server.cli(['nodes'])).stderr).toMatch(new RegExp(`^warning: ${nid}: ${named}`));
   expect(await daemon.problems()).toEqual([]);
+});
+
+test('B4: a second machine of the same name gets no changes, and says so until it has a name of its own', async () => {
+  const first = fleet.agent(1);
+  const { daemon } = await fleet.place(first.daemon.space.name);
+  await daemon.start();
+  await problem(
+    daemon,
+    new RegExp(`^log: .*DUPLICATE_NODE: ${first.daemon.space.name} is the node ${first.nid} already; give \\S+ a nodeName`),
+  );
+  await daemon.stop();
+  await rm(join(daemon.dataDir, 'node-identity.json'));
+  const renamed = fleet.daemonAt(daemon.space, daemon.root);
+  await renamed.start();
+  await until(
+    () => renamed.problems(),
+    (problems) => problems.length === 0,
+  );
 });

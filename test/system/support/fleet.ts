@@ -65,7 +65,7 @@ export class Fleet implements AsyncDisposable {
     await server.start();
     const fleet = new Fleet({ folder, network, server, installer, proxy }, stack.move());
     try {
-      for (let number = 0; number < agents; number++) await fleet.#place();
+      for (let number = 0; number < agents; number++) await fleet.place();
       await Promise.all(fleet.agents.map(({ daemon }) => daemon.start()));
       await fleet.linked();
     } catch (error) {
@@ -97,7 +97,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** One more machine, registered; its agent does not run yet. */
-  async #place(): Promise<void> {
+  async place(nodeName?: string): Promise<FleetAgent> {
     const space = await this.network.join();
     const root = join(this.folder, space.name);
     await mkdir(join(root, 'etc'), { recursive: true });
@@ -118,7 +118,9 @@ export class Fleet implements AsyncDisposable {
     const args = ['register', ...from, '--token-file', tokenFile, '--root', root, '--data-dir', '/data', '-o', 'json'];
     const registered = await runCli(args, undefined, ['ip', 'netns', 'exec', space.name]);
     if (registered.code !== 0) throw new Error(`register ended with ${registered.code}: ${registered.stderr}`);
-    this.agents.push({ nid: JSON.parse(registered.stdout).nid, daemon: this.daemonAt(space, root) });
+    const agent = { nid: JSON.parse(registered.stdout).nid, daemon: this.daemonAt(space, root, nodeName) };
+    this.agents.push(agent);
+    return agent;
   }
 
   /** Every agent has its link. */
