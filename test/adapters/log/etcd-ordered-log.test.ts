@@ -74,6 +74,11 @@ class LossyClient extends EtcdClient {
     await this.onLost();
     throw new AgentError('store.outcome_unknown', { problem: 'told to lose the answer' });
   }
+
+  override async read(...args: Parameters<EtcdClient['read']>): ReturnType<EtcdClient['read']> {
+    if (this.isAway) throw new AgentError('store.unavailable', { problem: 'told to be away' });
+    return super.read(...args);
+  }
 }
 
 function lossy(): LossyClient {
@@ -382,6 +387,29 @@ test('E8: what retention has dropped is gone from etcd too, and a replica that h
   expect(await keys('entry/')).toEqual(['entry/00000000000000000011']);
   expect(await values(late)).toEqual(['a=9@10', 'b=1@11']);
   await expect(entries(late, from, 1)).rejects.toMatchObject({ code: 'log.compacted' });
+});
+
+test('E8: a replica for which retention came too soon begins again with a snapshot, and so do its watchers', async () => {
+  await begin();
+  const clock = new FakeClock();
+  const log = await replica({ clock });
+  const client = lossy();
+  const late = await replica({ name: 'late', clock, client });
+  await propose(log, set('a', '0'));
+  const from = await head(late);
+  const waiting = late.watch(from, options)[Symbol.asyncIterator]().next();
+  waiting.catch(() => {});
+  client.isAway = true;
+  for (let i = 1; i <= 10; i += 1) await propose(log, set('a', String(i)), set(`k/${i}`, 'x'));
+  clock.setWall(clock.now() + 25 * 3_600_000);
+  await propose(log, set('b', '1'));
+  // Reads from the view, without a word of what is new.
+  expect(await values(late)).toEqual(['a=0@1']);
+  client.isAway = false;
+  expect(await values(late)).toEqual(await values(log));
+  await expect(waiting).rejects.toMatchObject({ code: 'log.closed' });
+  await expect(entries(late, from, 1)).rejects.toMatchObject({ code: 'log.compacted' });
+  expect(await propose(late, set('c', '1'))).toEqual(committed(13n));
 });
 
 test('what is no log of ours is refused: a newer version, a damaged entry', async () => {

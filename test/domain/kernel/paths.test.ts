@@ -38,6 +38,7 @@ describe('makePaths', () => {
       controlDb: '/var/lib/holdfast/control.db',
       etcdWitness: '/var/lib/holdfast/etcd-log.witness',
       sealingKey: '/var/lib/holdfast/sealing.key',
+      backup: '/var/lib/holdfast/backup',
       registrationRoot: '/var/lib/holdfast/registration-ca.crt',
       certs: '/var/lib/holdfast/certs',
       enrolment: '/var/lib/holdfast/enrolment.json',
