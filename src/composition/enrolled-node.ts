@@ -3,11 +3,13 @@ import { readPresented } from '../adapters/certificate/certificate-reader.js';
 import { FilePairStore } from '../adapters/certificate/file-pair-store.js';
 import { readTextFile } from '../adapters/files/text-file.js';
 import { type MachineFacts, readMachine } from '../adapters/node/linux-machine.js';
-import { decodeEnrolment } from '../domain/certificate/enrolment.js';
+import { decodeEnrolment, type EnrolmentFile } from '../domain/certificate/enrolment.js';
 import { AgentError } from '../domain/kernel/errors.js';
 import type { HostPort } from '../domain/kernel/network.js';
 import type { AbsolutePath } from '../domain/kernel/paths.js';
+import { registrationId } from '../domain/link/model.js';
 import type { CallOptions } from '../ports/call-options.js';
+import type { StoredPair } from '../ports/certificate/pair-store.js';
 import type { NodeIdentity } from '../ports/driving/node-streams.js';
 import type { Facts } from './facts.js';
 import { flatPair } from './paths.js';
@@ -31,17 +33,26 @@ export async function enrolledNode({ paths, config }: Facts, root: AbsolutePath,
   const pairs = new FilePairStore({ folder: paths.certs, flat: flatPair(paths) });
   const { current } = await pairs.load(options);
   if (current === undefined) throw notRegistered(`there is no certificate in ${paths.certs}`);
-  const { identity } = readPresented(new X509Certificate(current.certificate).raw, current.ca);
-  if (identity?.role !== 'node') throw notRegistered(`the certificate in ${paths.certs} names no node`);
-  const servers = config.nodeward.length > 0 ? config.nodeward : await enrolledAt(paths.enrolment, options);
+  const enrolment = await enrolmentOf(paths.enrolment, options);
+  const servers = config.nodeward.length > 0 ? config.nodeward : enrolment?.servers;
+  if (servers === undefined) throw notRegistered(`neither client.server.nodeward nor ${paths.enrolment} names a control plane`);
+  const identity = identityOf(current, enrolment);
+  if (identity === undefined)
+    throw notRegistered(`neither the certificate in ${paths.certs} nor ${paths.enrolment} names a node`);
   return { identity, pairs, servers, machine: await readMachine(root), rootFingerprint: hash('sha256', current.ca, 'hex'), root };
 }
 
-async function enrolledAt(path: AbsolutePath, options: CallOptions): Promise<readonly HostPort[]> {
+async function enrolmentOf(path: AbsolutePath, options: CallOptions): Promise<EnrolmentFile | undefined> {
   const file = await readTextFile(path, MAX_ENROLMENT_BYTES, options);
-  const enrolment = file.found === 'text' ? decodeEnrolment(file.text) : undefined;
-  if (enrolment !== undefined) return enrolment.servers;
-  throw notRegistered(`neither client.server.nodeward nor ${path} names a control plane`);
+  return file.found === 'text' ? decodeEnrolment(file.text) : undefined;
+}
+
+/** As our control planes write it into the certificate. Others do not: then it is what the registration was answered. */
+function identityOf({ certificate, ca, serial }: StoredPair, enrolment: EnrolmentFile | undefined): NodeIdentity | undefined {
+  const { identity } = readPresented(new X509Certificate(certificate).raw, ca);
+  if (identity?.role === 'node') return identity;
+  if (identity !== undefined || enrolment === undefined) return undefined;
+  return { role: 'node', aid: enrolment.aid, nid: enrolment.nid, registration: registrationId(serial) };
 }
 
 function notRegistered(problem: string): AgentError {

@@ -16,6 +16,7 @@ import { AgentError } from '../domain/kernel/errors.js';
 import { formatInstant } from '../domain/kernel/instant.js';
 import { type HostPort, hostPort, type PortNumber } from '../domain/kernel/network.js';
 import { absolutePath } from '../domain/kernel/paths.js';
+import { type Aid, aid, nid as asNid } from '../domain/link/model.js';
 import { checkDataDir, holdDataDir, makeDataDir } from './data-dir.js';
 import { flatPair, pathsOf } from './paths.js';
 
@@ -27,6 +28,7 @@ export async function register(context: CliContext, options: RegisterOptions): P
   const { console, env, signal } = context;
   const paths = pathsOf(options, env, '/var/lib/holdfast');
   const server = serverOf(options.server);
+  const account = accountOf(options.account);
   await checkDataDir(paths);
   const token = await tokenOf(context, options);
   await makeDataDir(paths);
@@ -47,11 +49,14 @@ export async function register(context: CliContext, options: RegisterOptions): P
       pairs: new FilePairStore({ folder: paths.certs, flat: flatPair(paths) }),
       clock,
     },
-    { server: options.server, account: options.account, token },
+    { server: options.server, account, token },
     { signal },
   );
   const nodes = { host: server.host, port: NODES_PORT };
-  await replaceFile(paths.enrolment, encodeEnrolment({ servers: [nodes] }), { mode: 0o600, signal });
+  await replaceFile(paths.enrolment, encodeEnrolment({ servers: [nodes], nid: asNid(nid), aid: account }), {
+    mode: 0o600,
+    signal,
+  });
   const facts = { nid, server: server.host, certificateUntil: formatInstant(pair.notAfter) };
   const where = [options.root && ` --root ${options.root}`, options.dataDir && ` --data-dir ${options.dataDir}`].join('');
   if (options.output === 'table') console.out(`registered as ${nid}; start the agent with: holdfast agent${where}\n`);
@@ -63,6 +68,15 @@ function serverOf(text: string): HostPort {
   const server = hostPort(text.trim(), REGISTRATION_PORT);
   if (server !== undefined) return server;
   throw new AgentError('config.invalid', { problem: `--server: expected host or host:port, found ${JSON.stringify(text)}` });
+}
+
+function accountOf(text: string): Aid {
+  try {
+    return aid(text.trim());
+  } catch (cause) {
+    const problem = `--account: expected 1 to 63 of letters, digits, ., _ and -, found ${JSON.stringify(text)}`;
+    throw new AgentError('config.invalid', { problem }, { cause });
+  }
 }
 
 /** Never from the command line, which every user of the machine can read. */

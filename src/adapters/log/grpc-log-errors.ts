@@ -28,7 +28,7 @@ export function fromLogError(error: ServiceError): AgentError {
     case status.RESOURCE_EXHAUSTED:
       return failure('log.too_large', error.details);
     case status.UNIMPLEMENTED:
-      return failure('link.refused', 'the control plane has no ordered log for agents');
+      return failure('log.not_offered', 'the control plane has no ordered log for agents');
     default:
       return failure('link.refused', error.details);
   }

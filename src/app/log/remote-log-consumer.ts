@@ -66,6 +66,9 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   readonly #loop: ReconcileLoop;
   readonly #freshness: ViewFreshness;
   readonly #listeners = new Set<(touched: Touched) => void>();
+  /** Resolved when the control plane has said that it has no log. */
+  readonly #absent = Promise.withResolvers<void>();
+  #isAbsent = false;
   readonly #waiters = new RevisionWaiters();
   readonly #resyncs = new Set<(outcome: ResyncOutcome) => void>();
   #held: Held | undefined;
@@ -97,9 +100,9 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     this.#loop.start();
   }
 
-  /** When there is a view, stored or new. */
+  /** When there is a view, stored or new; or the control plane says that it has no log, as an older one does. */
   async ready(signal: AbortSignal): Promise<void> {
-    await this.reached(ZERO_REVISION, { signal });
+    await Promise.race([this.reached(ZERO_REVISION, { signal }), this.#absent.promise]);
   }
 
   async stop(signal: AbortSignal): Promise<void> {
@@ -112,8 +115,9 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     return this.#freshness.fresh;
   }
 
+  /** Of a log that there is none of nothing is out of date. */
   ageMs(): number | undefined {
-    return this.#freshness.ageMs();
+    return this.#isAbsent ? 0 : this.#freshness.ageMs();
   }
 
   async reached(revision: Revision, options: CallOptions): Promise<void> {
@@ -199,6 +203,8 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
       await this.#follow(session.signal);
     } catch (error) {
       if (session.signal.aborted) return;
+      if (error instanceof AgentError && error.code === 'log.not_offered') return await this.#waitForOne(session.signal);
+      this.#isAbsent = false;
       this.#due ??= dueOf(error);
       if (this.#frames === before) {
         this.#failure = { error, since: this.#failure?.since ?? this.#parts.clock.now() };
@@ -212,6 +218,15 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
       this.#freshness.lost();
       this.#loop.markDirty();
     }
+  }
+
+  /** An older control plane has no log: the node carries no services then, and all else goes on. */
+  async #waitForOne(signal: AbortSignal): Promise<void> {
+    if (!this.#isAbsent) this.#parts.logger.info('the control plane has no log: this node carries no services');
+    this.#isAbsent = true;
+    this.#failure = undefined;
+    this.#absent.resolve();
+    await this.#parts.clock.sleep(LOOK_AGAIN_MS, { signal }).catch(() => {});
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
@@ -276,6 +291,7 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
       this.#take(frame);
       this.#frames += 1;
       this.#failure = undefined;
+      this.#isAbsent = false;
     }
   }
 

@@ -289,6 +289,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'run the newer version that wrote this file, or another data directory',
   },
+  'log.not_offered': {
+    kind: 'unimplemented',
+    retry: true,
+    remedy: 'nothing is wrong: services come with a control plane that has an ordered log',
+  },
   'log.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
   'log.outcome_unknown': {
     kind: 'unavailable',

@@ -73,6 +73,21 @@ describe('following', () => {
     await rig.consumer.stop(options.signal);
   });
 
+  test('a control plane without a log: the node is ready, nothing is wrong, and it asks once a minute', async () => {
+    const rig = new RemoteRig();
+    rig.log.down(new AgentError('log.not_offered', { problem: 'told to' }));
+    await rig.start();
+    await rig.consumer.ready(options.signal);
+    await rig.clock.advance(600_000);
+    expect([rig.consumer.problems(), rig.consumer.ageMs()]).toEqual([[], 0]);
+    expect(rig.logger.lines.filter(({ message }) => message.includes('has no log'))).toHaveLength(1);
+    await rig.write(put('a'));
+    rig.log.up();
+    await rig.clock.advance(60_000);
+    expect(rig.held()).toBe('a@1');
+    await rig.consumer.stop(options.signal);
+  });
+
   test('a server that always asks for a snapshot is no busy loop', async () => {
     const rig = await started(put('a'));
     const never = () => {
