@@ -5,8 +5,10 @@ import {
   type Entry,
   type LogFrame,
   type LogKey,
+  logId,
   type Revision,
   type Snapshot,
+  ZERO_DIGEST,
   ZERO_REVISION,
 } from '../../domain/log/model.js';
 import { confirmsLog, holdBack } from '../../domain/log/removal-guard.js';
@@ -52,6 +54,9 @@ interface Held {
   time: number;
 }
 
+/** Stands for the log that an older control plane has not. */
+const NO_LOG: Snapshot = { cursor: { logId: logId('none'), revision: ZERO_REVISION, digest: ZERO_DIGEST }, time: 0, items: [] };
+
 /** Why a snapshot is needed. `changed`: the server does not know our cursor. */
 type Due = 'changed' | 'compacted' | 'asked';
 
@@ -66,8 +71,7 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
   readonly #loop: ReconcileLoop;
   readonly #freshness: ViewFreshness;
   readonly #listeners = new Set<(touched: Touched) => void>();
-  /** Resolved when the control plane has said that it has no log. */
-  readonly #absent = Promise.withResolvers<void>();
+  /** Whether the control plane has said that it has no log. */
   #isAbsent = false;
   readonly #waiters = new RevisionWaiters();
   readonly #resyncs = new Set<(outcome: ResyncOutcome) => void>();
@@ -102,7 +106,7 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
 
   /** When there is a view, stored or new; or the control plane says that it has no log, as an older one does. */
   async ready(signal: AbortSignal): Promise<void> {
-    await Promise.race([this.reached(ZERO_REVISION, { signal }), this.#absent.promise]);
+    await this.reached(ZERO_REVISION, { signal });
   }
 
   async stop(signal: AbortSignal): Promise<void> {
@@ -225,7 +229,9 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     if (!this.#isAbsent) this.#parts.logger.info('the control plane has no log: this node carries no services');
     this.#isAbsent = true;
     this.#failure = undefined;
-    this.#absent.resolve();
+    // Then what there is to know is known: nothing.
+    if (this.state.cursor === undefined) this.#changed(this.state.replace(NO_LOG));
+    this.#due ??= 'asked';
     await this.#parts.clock.sleep(LOOK_AGAIN_MS, { signal }).catch(() => {});
   }
 
