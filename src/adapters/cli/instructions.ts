@@ -208,7 +208,9 @@ function time(ms: bigint): string | undefined {
 export function optionalDuration(flag: string, value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const ms = durationMs(value);
-  if (ms === undefined) throw new UsageError(`expected a duration such as 30s, 5m or 2h after ${flag}, found ${value}`);
+  // Nothing at all is how "not given" is sent.
+  if (ms === undefined || ms === 0)
+    throw new UsageError(`expected a duration of 1ms to 576h after ${flag}, such as 30s, 5m or 2h, found ${value}`);
   return ms;
 }
 

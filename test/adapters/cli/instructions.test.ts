@@ -106,7 +106,8 @@ describe('send', () => {
 
   test.each([
     [['send', 'n1'], 2, "missing required argument 'type'"],
-    [['send', 'n1', 'GET_NODE_STATUS', '--expires', 'soon'], 2, 'expected a duration such as 30s'],
+    [['send', 'n1', 'GET_NODE_STATUS', '--expires', 'soon'], 2, 'expected a duration of 1ms to 576h after --expires'],
+    [['send', 'n1', 'GET_NODE_STATUS', '--expires', '0s'], 2, 'expected a duration of 1ms to 576h after --expires'],
     [['send', 'n1', 'GET_NODE'], 1, 'there is no instruction "GET_NODE"'],
     [['send', 'n1', 'APPLY_CR', '--json', '[]'], 1, 'a JSON object'],
     [['send', 'n9', 'GET_NODE_STATUS'], 1, 'there is no node n9'],
