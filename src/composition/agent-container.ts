@@ -6,6 +6,8 @@ import type { EnrolledNode } from './enrolled-node.js';
 import type { Facts } from './facts.js';
 import { adminModule, nodeAdminModule } from './modules/admin.js';
 import { agentModule } from './modules/agent.js';
+import { auditModule } from './modules/audit.js';
+import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
 import { healthModule } from './modules/health.js';
 import { linkModule } from './modules/link.js';
@@ -19,7 +21,17 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
   container.bind(Root.node).toConstantValue(node);
   container.bind(Root.container).toConstantValue(container);
   container.bind(Ports.logger).toConstantValue(logger);
-  container.load(agentModule, linkModule, dataplaneModule, healthModule, nodeAdminModule, adminModule, metricsModule);
+  container.load(
+    coreModule,
+    auditModule,
+    agentModule,
+    linkModule,
+    dataplaneModule,
+    healthModule,
+    nodeAdminModule,
+    adminModule,
+    metricsModule,
+  );
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;
@@ -28,7 +40,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
 /** Each may rely on those before it; they stop in reverse. What the node knows serves before anything remote is asked. */
 function subsystemsInOrder(container: Container): readonly Subsystem[] {
   return [
-    container.get(NodeSubsystems.audit),
+    container.get(Subsystems.audit),
     container.get(Subsystems.logConsumer),
     container.get(NodeSubsystems.vipRoutes),
     container.get(Subsystems.l4),

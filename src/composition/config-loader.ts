@@ -1,5 +1,6 @@
-import { type Config, configError, type Mode, type Setting, settings } from '../domain/config/model.js';
+import { type Config, type Mode, type Setting, settings } from '../domain/config/model.js';
 import { type ConfigResult, planReload, resolveConfig } from '../domain/config/plan.js';
+import { configError } from '../domain/config/problem.js';
 import type { CallOptions } from '../ports/call-options.js';
 import type { ConfigSource } from '../ports/config/config-source.js';
 import type { Logger } from '../ports/logger.js';

@@ -5,6 +5,7 @@ import type { Logger } from '../ports/logger.js';
 import type { Facts } from './facts.js';
 import { adminModule } from './modules/admin.js';
 import { agentModule } from './modules/agent.js';
+import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
 import { healthModule } from './modules/health.js';
 import { embeddedLogModule, logModule } from './modules/log.js';
@@ -19,6 +20,7 @@ export function buildContainer(facts: Facts, logger: Logger): Container {
   container.bind(Root.container).toConstantValue(container);
   container.bind(Ports.logger).toConstantValue(logger);
   container.load(
+    coreModule,
     agentModule,
     embeddedLogModule,
     logModule,

@@ -4,6 +4,8 @@ import type { Subsystem } from '../app/agent/subsystem.js';
 import type { Logger } from '../ports/logger.js';
 import type { ControlPlane } from './control-plane.js';
 import type { Facts } from './facts.js';
+import { auditModule } from './modules/audit.js';
+import { coreModule } from './modules/core.js';
 import { fleetModule } from './modules/fleet.js';
 import { logModule } from './modules/log.js';
 import { serverModule } from './modules/server.js';
@@ -17,7 +19,7 @@ export function buildServerContainer(facts: Facts, logger: Logger, controlPlane:
   container.bind(Root.container).toConstantValue(container);
   container.bind(Ports.logger).toConstantValue(logger);
   container.bind(Ports.ownedLog).toConstantValue(controlPlane.log);
-  container.load(serverModule, logModule, fleetModule);
+  container.load(coreModule, auditModule, serverModule, logModule, fleetModule);
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;
@@ -29,7 +31,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.logStore),
     container.get(Subsystems.logConsumer),
     container.get(Subsystems.controlPlane),
-    container.get(FleetSubsystems.audit),
+    container.get(Subsystems.audit),
     container.get(FleetSubsystems.enrolment),
     container.get(FleetSubsystems.fleet),
     container.get(FleetSubsystems.nodeProposals),

@@ -65,6 +65,7 @@ export const Ports = {
   clock: token<Clock>('port.clock'),
   logger: token<Logger>('port.logger'),
   outbox: token<Outbox>('port.outbox'),
+  audit: token<AuditLog>('port.audit'),
   log: token<OrderedLog>('port.log'),
   /** The same, where this process holds it itself. */
   ownedLog: token<OwnedLog>('port.ownedLog'),
@@ -88,6 +89,7 @@ export const UseCases = {
 
 export const Subsystems = {
   logStore: token<LogStoreSubsystem>('subsystem.logStore'),
+  audit: token<AuditSubsystem>('subsystem.audit'),
   logConsumer: token<StateView & Subsystem>('subsystem.logConsumer'),
   controlPlane: token<ControlPlaneSubsystem>('subsystem.controlPlane'),
   l4: token<L4Subsystem>('subsystem.l4'),
@@ -121,7 +123,6 @@ export const NodePorts = {
 };
 
 export const NodeSubsystems = {
-  audit: token<AuditSubsystem>('node.subsystem.audit'),
   logConsumer: token<RemoteLogConsumer>('node.subsystem.logConsumer'),
   vipRoutes: token<VipRoutesSubsystem>('node.subsystem.vipRoutes'),
   engine: token<InstructionEngine>('node.subsystem.engine'),
@@ -131,7 +132,6 @@ export const NodeSubsystems = {
 
 /** Of a control plane. */
 export const FleetPorts = {
-  audit: token<AuditLog>('fleet.audit'),
   enrolmentView: token<EnrolmentView>('fleet.enrolmentView'),
   presence: token<PresenceBoard>('fleet.presence'),
   cordons: token<Cordons>('fleet.cordons'),
@@ -152,7 +152,6 @@ export const FleetUseCases = {
 };
 
 export const FleetSubsystems = {
-  audit: token<AuditSubsystem>('fleet.subsystem.audit'),
   enrolment: token<EnrolmentSubsystem>('fleet.subsystem.enrolment'),
   fleet: token<FleetSubsystem>('fleet.subsystem.fleet'),
   nodeProposals: token<GuardedProposals>('fleet.subsystem.nodeProposals'),

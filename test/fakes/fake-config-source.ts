@@ -1,4 +1,4 @@
-import type { ConfigFile } from '../../src/domain/config/model.js';
+import type { ConfigFile } from '../../src/domain/config/problem.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
 import type { ConfigSource } from '../../src/ports/config/config-source.js';
 

@@ -11,7 +11,7 @@ import type { CallOptions } from '../../ports/call-options.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
 import * as fleetWire from '../generated/holdfast/admin/v1/fleet.js';
 import * as nodeWire from '../generated/holdfast/admin/v1/node.js';
-import { fromServiceError, isServiceError } from './grpc-errors.js';
+import { fromServiceError, isServiceError } from '../grpc/grpc-errors.js';
 import { socketName } from './unix-socket.js';
 
 /** Ten thousand objects with their status are about 15 MB. */

@@ -1,7 +1,7 @@
 import type { handleServerStreamingCall, handleUnaryCall, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Logger } from '../../ports/logger.js';
-import { toStatus } from './grpc-errors.js';
+import { toStatus } from '../grpc/grpc-errors.js';
 
 /** Before the user's id, where a connection would have an address. */
 export const PEER_PREFIX = 'uid:';

@@ -1,5 +1,5 @@
 import { type Alias, type Document, isMap, isScalar, LineCounter, parseDocument, visit } from 'yaml';
-import type { ConfigFile, ConfigPath } from '../../domain/config/model.js';
+import type { ConfigFile, ConfigPath } from '../../domain/config/problem.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ConfigSource } from '../../ports/config/config-source.js';
 import { readTextFile } from '../files/text-file.js';

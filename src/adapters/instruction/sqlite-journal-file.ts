@@ -24,7 +24,7 @@ import {
   makePrivateFile,
   syncPath,
 } from '../log/sqlite-log-connection.js';
-import { isDamage, message, openError } from '../log/sqlite-log-errors.js';
+import { isDamage, message, openError } from '../sqlite/sqlite-errors.js';
 import type { CommitResult, OpenedFile } from './sqlite-journal-protocol.js';
 import { RESERVE_BYTES, Reserve } from './sqlite-journal-reserve.js';
 import {

@@ -10,9 +10,9 @@ import type { NodeStreams, PeerNode } from '../../ports/driving/node-streams.js'
 import type { RevocationFeed } from '../../ports/driving/revocations.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
 import type { Logger } from '../../ports/logger.js';
-import { toStatus } from '../admin/grpc-errors.js';
 import { type ResultServiceServer, ResultServiceService } from '../generated/holdfast/link/v1/link.js';
 import { type NodewardServer, NodewardService } from '../generated/runos/nodeward/proto/l2sec/l2sec.js';
+import { toStatus } from '../grpc/grpc-errors.js';
 import { GrpcTlsServer } from './grpc-tls-server.js';
 import { installProgress, nodelogEntry, overlayPeer } from './mapping.js';
 import { type NodeCall, NodeStreamCall } from './node-stream-call.js';

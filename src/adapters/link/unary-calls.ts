@@ -1,6 +1,6 @@
 import type { handleUnaryCall, Metadata, ServerUnaryCall } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
-import { toStatus } from '../admin/grpc-errors.js';
+import { toStatus } from '../grpc/grpc-errors.js';
 
 /** Ends when the caller has gone away. */
 export function signalOf(call: {

@@ -15,8 +15,8 @@ import type { Cursor, LogFrame, Proposal, ProposeResult, Snapshot } from '../../
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { OrderedLog } from '../../ports/log/ordered-log.js';
-import { isServiceError } from '../admin/grpc-errors.js';
 import * as wire from '../generated/holdfast/log/v1/log.js';
+import { isServiceError } from '../grpc/grpc-errors.js';
 import { fromLogError, NODE_ID } from './grpc-log-errors.js';
 import { FrameReader, SnapshotReader } from './grpc-log-frames.js';
 import { cursorFromWire, proposalToWire, resultFromWire } from './grpc-log-mapping.js';

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { LogId } from '../../domain/log/model.js';
 import { EMPTY_HEAD, emptyState } from '../../domain/log/state.js';
-import { errno } from './sqlite-log-errors.js';
+import { errno } from '../sqlite/sqlite-errors.js';
 import type { LogPaths } from './sqlite-log-paths.js';
 import { SCHEMA, SCHEMA_VERSION, writeMeta, writeState } from './sqlite-log-schema.js';
 import { Seal } from './sqlite-log-seal.js';

@@ -2,9 +2,9 @@ import { rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Revision } from '../../domain/log/model.js';
+import { message, openError } from '../sqlite/sqlite-errors.js';
 import { checkLog } from './sqlite-log-check.js';
 import { exists, makePrivateFile, putInPlace, readOnly } from './sqlite-log-connection.js';
-import { message, openError } from './sqlite-log-errors.js';
 import { LogPaths } from './sqlite-log-paths.js';
 import type { FileState } from './sqlite-log-schema.js';
 

@@ -2,10 +2,10 @@ import { dirname } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Entry, LogId, Revision } from '../../domain/log/model.js';
 import { ensureFolder } from '../files/durable-file.js';
+import { message } from '../sqlite/sqlite-errors.js';
 import { startWorker } from '../threads/typescript-worker.js';
 import { WorkerCalls } from '../threads/worker-calls.js';
 import type { CommitOutcome, LogStore, OpenedLog, StoredBatch } from './log-store.js';
-import { message } from './sqlite-log-errors.js';
 import type { LogCall } from './sqlite-log-protocol.js';
 
 /**

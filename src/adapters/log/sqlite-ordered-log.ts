@@ -5,11 +5,11 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { OwnedLog } from '../../ports/log/ordered-log.js';
+import { restoreCommand } from '../sqlite/sqlite-errors.js';
 import { type CopyEvent, LogCopies } from './log-copies.js';
 import { type CommitEvent, LogProposals } from './log-proposals.js';
 import type { LogStore, OpenedLog } from './log-store.js';
 import { LogWatchers } from './log-watchers.js';
-import { restoreCommand } from './sqlite-log-errors.js';
 import { SqliteLogStore } from './sqlite-log-store.js';
 
 /** What people should see in a log of the program. Nothing of it needs an answer. */

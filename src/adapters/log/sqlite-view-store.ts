@@ -3,9 +3,9 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { OpenedView, StoredView, ViewBatch, ViewBinding, ViewStore } from '../../ports/log/view-store.js';
 import { ensureFolder } from '../files/durable-file.js';
+import { message } from '../sqlite/sqlite-errors.js';
 import { startWorker } from '../threads/typescript-worker.js';
 import { WorkerCalls } from '../threads/worker-calls.js';
-import { message } from './sqlite-log-errors.js';
 import type { ViewCall } from './sqlite-view-protocol.js';
 
 /** `view.db`, in a worker thread of its own. A call that is aborted before it began does nothing; later it is carried out. */

@@ -13,7 +13,7 @@ import {
   makePrivateFile,
   putInPlace,
 } from '../log/sqlite-log-connection.js';
-import { message, openError } from '../log/sqlite-log-errors.js';
+import { message, openError } from '../sqlite/sqlite-errors.js';
 import type { Commit, CommitAnswer, CommitOutcome, Listing } from './sqlite-control-protocol.js';
 import { ControlRows } from './sqlite-control-rows.js';
 

@@ -1,13 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { ContainerModule } from 'inversify';
-import { FileAuditLog } from '../../adapters/audit/file-audit-log.js';
 import { nodePeerJudge } from '../../adapters/certificate/node-peer-judge.js';
 import { GrpcEnrolmentServer } from '../../adapters/link/grpc-enrolment-server.js';
 import { GrpcNodeServer } from '../../adapters/link/grpc-node-server.js';
 import { LogServiceHandler } from '../../adapters/log/grpc-log-handler.js';
 import { logServiceDefinition, logServiceImplementation } from '../../adapters/log/grpc-log-service.js';
 import { sha256 } from '../../adapters/log/sha256.js';
-import { AuditSubsystem } from '../../app/audit/audit-subsystem.js';
 import { EnrolmentService } from '../../app/certificate/enrolment-service.js';
 import { EnrolmentSubsystem } from '../../app/certificate/enrolment-subsystem.js';
 import { EnrolmentView } from '../../app/certificate/enrolment-view.js';
@@ -41,16 +39,6 @@ const listenOf = ({ address, port }: AddressPort) => ({ host: address, port });
 
 /** The nodes of a control plane: how they are let in, what they are told to do, and what they are sent of the log. */
 export const fleetModule = new ContainerModule(({ bind }) => {
-  bind(FleetPorts.audit)
-    .toResolvedValue(
-      ({ paths }, clock, logger) =>
-        new FileAuditLog({ file: paths.auditLog, clock, logger: logger.child({ subsystem: 'audit' }) }),
-      [Root.facts, Ports.clock, Ports.logger],
-    )
-    .inSingletonScope();
-  bind(FleetSubsystems.audit)
-    .toResolvedValue((audit) => new AuditSubsystem(audit), [FleetPorts.audit])
-    .inSingletonScope();
   bind(FleetPorts.events)
     .toResolvedValue((outbox, clock) => new NodeEvents(outbox, clock), [Ports.outbox, Ports.clock])
     .inSingletonScope();
@@ -75,7 +63,7 @@ export const fleetModule = new ContainerModule(({ bind }) => {
           onEvent: ({ tokenId, machineId, address }) =>
             events.tell('warning', 'enrolment', `token ${tokenId}, used before, was tried by machine ${machineId} at ${address}`),
         }),
-      [Root.controlPlane, FleetPorts.enrolmentView, FleetPorts.audit, Ports.clock, Ports.logger, FleetPorts.events],
+      [Root.controlPlane, FleetPorts.enrolmentView, Ports.audit, Ports.clock, Ports.logger, FleetPorts.events],
     )
     .inSingletonScope();
   bind(FleetSubsystems.enrolment)

@@ -1,6 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
 import { ContainerModule } from 'inversify';
-import { FileAuditLog } from '../../adapters/audit/file-audit-log.js';
 import { GrpcRenewalClient } from '../../adapters/certificate/grpc-renewal-client.js';
 import { X509KeyMaker } from '../../adapters/certificate/x509-key-maker.js';
 import { bootTime } from '../../adapters/clock/boot-time.js';
@@ -15,7 +14,6 @@ import { LinkConnections } from '../../adapters/link/link-connections.js';
 import { GrpcLogConnection } from '../../adapters/log/grpc-log-connection.js';
 import { SqliteViewStore } from '../../adapters/log/sqlite-view-store.js';
 import { UndiciWebClient } from '../../adapters/outbound/undici-web-client.js';
-import { AuditSubsystem } from '../../app/audit/audit-subsystem.js';
 import { RenewalSubsystem } from '../../app/certificate/renewal-subsystem.js';
 import { VipRoutesSubsystem } from '../../app/dataplane/vip-routes-subsystem.js';
 import { InstructionEngine } from '../../app/instruction/instruction-engine.js';
@@ -33,7 +31,7 @@ import type { Capability } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { EnrolledNode } from '../enrolled-node.js';
-import { FleetPorts, NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '../tokens.js';
+import { NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '../tokens.js';
 
 /** What this agent does beyond the base protocol. */
 const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
@@ -44,16 +42,6 @@ const SCRIPT_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 
 /** A node's dealings with its control plane. */
 export const linkModule = new ContainerModule(({ bind }) => {
-  bind(FleetPorts.audit)
-    .toResolvedValue(
-      ({ paths }, clock, logger) =>
-        new FileAuditLog({ file: paths.auditLog, clock, logger: logger.child({ subsystem: 'audit' }) }),
-      [Root.facts, Ports.clock, Ports.logger],
-    )
-    .inSingletonScope();
-  bind(NodeSubsystems.audit)
-    .toResolvedValue((audit) => new AuditSubsystem(audit), [FleetPorts.audit])
-    .inSingletonScope();
   bind(Ports.problems)
     .toResolvedValue(
       (node, container) => ({
@@ -61,7 +49,7 @@ export const linkModule = new ContainerModule(({ bind }) => {
         problems: () =>
           [
             node.pairs,
-            container.get(FleetPorts.audit),
+            container.get(Ports.audit),
             container.get(NodePorts.journal),
             ...[NodeSubsystems.logConsumer, NodePorts.viewKeeper, NodeSubsystems.vipRoutes].map((token) =>
               container.get<ProblemSource>(token),
@@ -197,7 +185,7 @@ function bindInstructions(bind: Bind): void {
           sources: { installer: config.installer, conductor: config.conductor ?? conductorOf(config.installer) },
           scriptEnv: SCRIPT_ENV,
         }),
-      [Root.facts, Root.node, NodePorts.journal, FleetPorts.audit, NodePorts.policy, Root.agent, Ports.clock, Ports.logger],
+      [Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.policy, Root.agent, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
 }
@@ -271,16 +259,7 @@ function bindLink(bind: Bind): void {
           logger: logger.child({ subsystem: 'link' }),
         });
       },
-      [
-        Root.facts,
-        Root.node,
-        NodePorts.link,
-        NodeSubsystems.engine,
-        NodePorts.journal,
-        FleetPorts.audit,
-        Ports.clock,
-        Ports.logger,
-      ],
+      [Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodePorts.journal, Ports.audit, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
 }

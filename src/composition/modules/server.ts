@@ -1,8 +1,5 @@
 import { ContainerModule } from 'inversify';
 import { GrpcAdminServer } from '../../adapters/admin/grpc-admin-server.js';
-import { SystemClock } from '../../adapters/clock/system-clock.js';
-import { MemoryOutbox } from '../../adapters/outbox/memory-outbox.js';
-import { Agent } from '../../app/agent/agent.js';
 import { ExplainService } from '../../app/dataplane/explain-service.js';
 import { fleetStatus } from '../../app/fleet/fleet-status.js';
 import { noListeners, noTraffic } from '../../app/node/no-traffic.js';
@@ -11,22 +8,10 @@ import { ControlPlaneSubsystem } from '../../app/resource/control-plane-subsyste
 import { ResourceService } from '../../app/resource/resource-service.js';
 import { vipRange } from '../../domain/dataplane/vip.js';
 import { formatIpv4Range } from '../../domain/kernel/network.js';
-import type { Facts } from '../facts.js';
 import { FleetPorts, FleetUseCases, Ports, Root, Servers, Subsystems, UseCases } from '../tokens.js';
 
 /** What people ask a control plane that carries no traffic itself. */
 export const serverModule = new ContainerModule(({ bind }) => {
-  bind(Ports.clock).toConstantValue(new SystemClock({ unref: true }));
-  bind(Ports.outbox)
-    .toResolvedValue(({ config }: Facts) => new MemoryOutbox(config.outboxCapacity), [Root.facts])
-    .inSingletonScope();
-  bind(Root.agent)
-    .toResolvedValue(
-      ({ identity, mode, config }, orderedLog, logger, outbox, clock) =>
-        new Agent({ identity, orderedLog, mode, logger, outbox: () => outbox, readyTimeoutMs: config.readyTimeoutMs, clock }),
-      [Root.facts, Ports.log, Ports.logger, Ports.outbox, Ports.clock],
-    )
-    .inSingletonScope();
   bind(UseCases.resources)
     .toResolvedValue(
       ({ config }, log, view, clock) =>
@@ -70,7 +55,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         Subsystems.logConsumer,
         Ports.clock,
         Ports.ownedLog,
-        FleetPorts.audit,
+        Ports.audit,
         FleetPorts.enrolmentView,
         FleetPorts.presence,
         FleetPorts.book,
@@ -99,7 +84,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.instructions,
         FleetUseCases.nodes,
         FleetUseCases.tokens,
-        FleetPorts.audit,
+        Ports.audit,
         Root.controlPlane,
       ],
     )

@@ -1,20 +1,7 @@
 import { closest } from '../kernel/suggest.js';
 import { defaults } from './defaults.js';
-import {
-  type Config,
-  type ConfigFile,
-  type ConfigOrigin,
-  type ConfigPath,
-  type ConfigProblem,
-  configError,
-  flagOf,
-  type Mode,
-  type Setting,
-  type SettingFacts,
-  settingNames,
-  settings,
-  variableOf,
-} from './model.js';
+import { type Config, flagOf, type Mode, type Setting, type SettingFacts, settingNames, settings, variableOf } from './model.js';
+import { type ConfigFile, type ConfigOrigin, type ConfigPath, type ConfigProblem, configError } from './problem.js';
 import { type ConfigLayer, layerSchema } from './schema.js';
 
 /** Variables that are read elsewhere: they say where things are before there is a configuration. A task's program has the last one. */

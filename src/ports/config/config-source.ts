@@ -1,4 +1,4 @@
-import type { ConfigFile } from '../../domain/config/model.js';
+import type { ConfigFile } from '../../domain/config/problem.js';
 import type { CallOptions } from '../call-options.js';
 
 /** Where the configuration stands that people write. */

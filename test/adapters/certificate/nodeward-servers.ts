@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { Metadata, Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
-import { toStatus } from '../../../src/adapters/admin/grpc-errors.js';
 import * as l1 from '../../../src/adapters/generated/runos/nodeward/proto/l1sec/l1sec.js';
 import * as l2 from '../../../src/adapters/generated/runos/nodeward/proto/l2sec/l2sec.js';
+import { toStatus } from '../../../src/adapters/grpc/grpc-errors.js';
 import type { Pair } from '../../../src/ports/certificate/pair-store.js';
 import type { RegistrationAnswer, RegistrationRequest } from '../../../src/ports/certificate/registration-client.js';
 import type { RenewalServer } from '../../contract/enrolment-clients.contract.js';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parseConfig, YamlConfigFile } from '../../../src/adapters/config/yaml-config-file.js';
-import { type ConfigFile, describeProblem } from '../../../src/domain/config/model.js';
 import { resolveConfig } from '../../../src/domain/config/plan.js';
+import { type ConfigFile, describeProblem } from '../../../src/domain/config/problem.js';
 
 const { signal } = new AbortController();
 const folder = () => mkdtemp(join(tmpdir(), 'holdfast-config-'));

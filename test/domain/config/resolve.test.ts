@@ -1,16 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { defaults } from '../../../src/domain/config/defaults.js';
-import {
-  type Config,
-  type ConfigFile,
-  configError,
-  describeProblem,
-  flagOf,
-  type Mode,
-  settingNames,
-  variableOf,
-} from '../../../src/domain/config/model.js';
+import { type Config, flagOf, type Mode, settingNames, variableOf } from '../../../src/domain/config/model.js';
 import { type ConfigInputs, resolveConfig } from '../../../src/domain/config/plan.js';
+import { type ConfigFile, configError, describeProblem } from '../../../src/domain/config/problem.js';
 
 /** A file in which every key stands on the line of its depth-first number. */
 function file(value: unknown): ConfigFile {
