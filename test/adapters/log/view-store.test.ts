@@ -116,7 +116,7 @@ describe('the disk is at fault', () => {
 
 /** Runs the loop on `file` until it has stored `count` batches, kills it, and says how it found the file and what it told last. */
 async function killedAfter(file: string, count: number): Promise<{ readonly opened: string; readonly told: number }> {
-  const program = new URL('./support/view-loop.ts', import.meta.url).pathname;
+  const program = join(import.meta.dirname, 'support/view-loop.ts');
   const child: ChildProcess = spawn(process.execPath, [...sourceArguments, program, file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
