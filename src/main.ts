@@ -6,7 +6,7 @@ import type {
   RegisterOptions,
   RestoreOptions,
   VerifyAuditOptions,
-} from './adapters/cli/program.js';
+} from './adapters/cli/local-verbs.js';
 
 /** The verbs that run the daemon or work on its files. They load what only they need: a client starts in a tenth of a second. */
 export const localVerbs: LocalVerbs = {

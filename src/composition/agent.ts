@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Container } from 'inversify';
 import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/context.js';
-import type { DaemonOptions } from '../adapters/cli/program.js';
+import type { DaemonOptions } from '../adapters/cli/local-verbs.js';
 import { findOlderAgent } from '../adapters/node/older-agent.js';
 import type { Config, Setting } from '../domain/config/model.js';
 import { AgentError } from '../domain/kernel/errors.js';

@@ -1,6 +1,6 @@
 import { verifyAudit as verify } from '../adapters/cli/audit.js';
 import type { CliContext, ExitCode } from '../adapters/cli/context.js';
-import type { VerifyAuditOptions } from '../adapters/cli/program.js';
+import type { VerifyAuditOptions } from '../adapters/cli/local-verbs.js';
 import { pathsOf, usualDataDir } from './paths.js';
 
 /** Reads the files, whether the daemon runs or not. */

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { Container } from 'inversify';
 import type { CliContext } from '../adapters/cli/context.js';
-import type { DaemonOptions } from '../adapters/cli/program.js';
+import type { DaemonOptions } from '../adapters/cli/local-verbs.js';
 import { YamlConfigFile } from '../adapters/config/yaml-config-file.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
 import { FileIdentityStore } from '../adapters/identity/file-identity-store.js';

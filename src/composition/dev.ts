@@ -1,7 +1,7 @@
 import type { Container } from 'inversify';
 import type { CliContext, ExitCode } from '../adapters/cli/context.js';
 import { exitCodes } from '../adapters/cli/context.js';
-import type { DevOptions } from '../adapters/cli/program.js';
+import type { DevOptions } from '../adapters/cli/local-verbs.js';
 import { WatchedManifests } from '../adapters/manifest/watched-manifests.js';
 import { ManifestFollower } from '../app/resource/manifest-follower.js';
 import type { AppliedResource } from '../ports/driving/resources.js';

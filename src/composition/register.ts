@@ -5,8 +5,8 @@ import { GrpcRegistrationClient } from '../adapters/certificate/grpc-registratio
 import { LinuxHostFacts } from '../adapters/certificate/linux-host-facts.js';
 import { X509KeyMaker } from '../adapters/certificate/x509-key-maker.js';
 import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/context.js';
+import type { RegisterOptions } from '../adapters/cli/local-verbs.js';
 import { structured } from '../adapters/cli/output.js';
-import type { RegisterOptions } from '../adapters/cli/program.js';
 import { SystemClock } from '../adapters/clock/system-clock.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
 import { replaceFile } from '../adapters/files/durable-file.js';

@@ -1,6 +1,6 @@
 import type { Container } from 'inversify';
 import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/context.js';
-import type { DaemonOptions } from '../adapters/cli/program.js';
+import type { DaemonOptions } from '../adapters/cli/local-verbs.js';
 import { SystemClock } from '../adapters/clock/system-clock.js';
 import { openControlPlane } from './control-plane.js';
 import { aborted, prepareDaemon, runDaemon, untilStopped } from './daemon.js';

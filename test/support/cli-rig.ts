@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ExitCode } from '../../src/adapters/cli/context.js';
-import { type LocalVerbs, runCli } from '../../src/adapters/cli/program.js';
+import type { LocalVerbs } from '../../src/adapters/cli/local-verbs.js';
+import { runCli } from '../../src/adapters/cli/program.js';
 import { adminRig } from './admin-rig.js';
 
 export interface Ran {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { DevOptions } from '../../../src/adapters/cli/program.js';
+import type { DevOptions } from '../../../src/adapters/cli/local-verbs.js';
 import { settingNames, settings } from '../../../src/domain/config/model.js';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { run } from '../../support/cli-rig.js';

@@ -1,0 +1,56 @@
+import type { Setting } from '../../domain/config/model.js';
+import type { CliContext, ExitCode } from './context.js';
+import type { OutputFormat } from './output.js';
+
+/** What a daemon is started with. */
+export interface DaemonOptions {
+  readonly dataDir: string | undefined;
+  readonly root: string | undefined;
+  readonly config: string | undefined;
+  /** Settings given as flags. */
+  readonly flags: Readonly<Partial<Record<Setting, string>>>;
+}
+
+export interface DevOptions extends DaemonOptions {
+  readonly apply: readonly string[];
+  readonly watch: boolean;
+}
+
+export interface RegisterOptions {
+  readonly dataDir: string | undefined;
+  readonly root: string | undefined;
+  /** `host` or `host:port`. */
+  readonly server: string;
+  readonly account: string;
+  /** `-` for standard input; undefined: HOLDFAST_TOKEN has the token. */
+  readonly tokenFile: string | undefined;
+  readonly ca: string;
+  readonly caSha256: string | undefined;
+  readonly output: OutputFormat;
+}
+
+/** The verbs that need more than a client: they run the daemon, or work on its files. */
+export interface LocalVerbs {
+  dev(context: CliContext, options: DevOptions): Promise<ExitCode>;
+  agent(context: CliContext, options: DaemonOptions): Promise<ExitCode>;
+  server(context: CliContext, options: DaemonOptions): Promise<ExitCode>;
+  register(context: CliContext, options: RegisterOptions): Promise<ExitCode>;
+  restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
+  verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode>;
+}
+
+export interface VerifyAuditOptions {
+  readonly dataDir: string | undefined;
+  /** `<sequence>:<digest>` that somebody else has kept. */
+  readonly head: string | undefined;
+  readonly output: OutputFormat;
+}
+
+export interface RestoreOptions {
+  readonly dataDir: string | undefined;
+  readonly copy: string | undefined;
+  /** An archive of `holdfast backup`, to take instead of a copy. */
+  readonly backup: string | undefined;
+  readonly list: boolean;
+  readonly output: OutputFormat;
+}

@@ -1,0 +1,50 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { DEFAULT_NAMESPACE } from '../../../domain/resource/model.js';
+import type { CliContext, ExitCode } from '../context.js';
+import type { LocalVerbs } from '../local-verbs.js';
+
+/** What adding verbs takes. */
+export interface Wiring {
+  readonly context: CliContext;
+  readonly local: LocalVerbs;
+  readonly done: (code: ExitCode) => void;
+}
+
+export function client(command: Command): Command {
+  return command
+    .addOption(
+      dataDirOption('the data directory of the daemon to ask (default: ./.holdfast if there is one, else /var/lib/holdfast)'),
+    )
+    .addOption(outputOption());
+}
+
+export function scoped(command: Command): Command {
+  return command.addOption(namespaceOption()).option('-A, --all-namespaces', 'all namespaces', false);
+}
+
+export function namespaceOption(): Option {
+  return new Option('-n, --namespace <name>', 'the namespace').default(DEFAULT_NAMESPACE);
+}
+
+export function selecting(command: Command): Command {
+  return scoped(client(command)).option('-l, --selector <labels>', 'only with these labels: a=b,c!=d,e,!f');
+}
+
+export function dataDirOption(description: string): Option {
+  return new Option('--data-dir <dir>', description).argParser((value) => {
+    if (value === '') throw new InvalidArgumentError('expected a folder');
+    return value;
+  });
+}
+
+export function outputOption(): Option {
+  return new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table');
+}
+
+export function collect(value: string, former: readonly string[] | undefined): readonly string[] {
+  return [...(former ?? []), value];
+}
+
+export function given(...args: readonly (string | undefined)[]): readonly string[] {
+  return args.filter((arg) => arg !== undefined);
+}
