@@ -153,6 +153,12 @@ export const errorCodes = {
     remedy: 'use a certificate of this control plane: register the node again with a new token',
   },
   'certificate.wrong_role': { kind: 'denied', retry: false, remedy: 'use a certificate that was made for this' },
+  'command.not_found': {
+    kind: 'unavailable',
+    retry: false,
+    remedy: 'install the program that is named, by the package manager of this machine',
+  },
+  'command.not_started': { kind: 'unavailable', retry: true, remedy: 'mend what the machine says of the program that is named' },
   'config.invalid': { kind: 'invalid', retry: false, remedy: 'mend the configuration at the place that is named' },
   'dataplane.addon_missing': { kind: 'internal', retry: false, remedy: 'run `npm run build`' },
   'dataplane.routes_not_set': {
