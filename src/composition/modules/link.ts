@@ -190,8 +190,13 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
 }
 
-export function policyOf({ instructionsAllow, instructionsDeny, scriptsAllow, scriptsDeny }: Config): InstructionPolicy {
-  return { allow: instructionsAllow, deny: instructionsDeny, scripts: { allow: scriptsAllow, deny: scriptsDeny } };
+export function policyOf(config: Config): InstructionPolicy {
+  return {
+    allow: config.instructionsAllow,
+    deny: config.instructionsDeny,
+    scripts: { allow: config.scriptsAllow, deny: config.scriptsDeny },
+    kubectl: { allow: config.kubectlAllow, deny: config.kubectlDeny },
+  };
 }
 
 /** `https://get.example` has its scripts by path at `https://api.example`. */

@@ -49,6 +49,7 @@ describe('defaults', () => {
     installer: 'https://get.runos.com',
     instructionsDeny: ['REINSTALL_NODE'],
     scriptsDeny: [],
+    kubectlDeny: [],
     auditOnFailure: 'refuse',
   };
 
@@ -162,6 +163,8 @@ test('every setting, from variables and from flags', () => {
     instructionsDeny: 'UNINSTALL_NODE,REINSTALL_NODE',
     scriptsAllow: 'setup/*',
     scriptsDeny: 'setup/bad.sh,/t/x',
+    kubectlAllow: 'get,rollout *',
+    kubectlDeny: 'exec',
     auditOnFailure: 'continue',
   };
   const config = {
@@ -201,6 +204,8 @@ test('every setting, from variables and from flags', () => {
     instructionsDeny: ['UNINSTALL_NODE', 'REINSTALL_NODE'],
     scriptsAllow: ['setup/*'],
     scriptsDeny: ['setup/bad.sh', '/t/x'],
+    kubectlAllow: ['get', 'rollout *'],
+    kubectlDeny: ['exec'],
     auditOnFailure: 'continue',
   };
   const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
@@ -241,6 +246,8 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_INSTRUCTIONS_DENY --instructions-deny',
     'HOLDFAST_INSTRUCTIONS_SCRIPTS_ALLOW --instructions-scripts-allow',
     'HOLDFAST_INSTRUCTIONS_SCRIPTS_DENY --instructions-scripts-deny',
+    'HOLDFAST_INSTRUCTIONS_KUBECTL_ALLOW --instructions-kubectl-allow',
+    'HOLDFAST_INSTRUCTIONS_KUBECTL_DENY --instructions-kubectl-deny',
     'HOLDFAST_AUDIT_ON_FAILURE --audit-on-failure',
   ]);
 });
