@@ -38,6 +38,7 @@ import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsys
 import type { InstructionPolicy } from '../domain/instruction/policy.js';
 import type { AuditLog } from '../ports/audit/audit-log.js';
 import type { Clock } from '../ports/clock.js';
+import type { CommandRunner } from '../ports/command/command-runner.js';
 import type { DataPlane } from '../ports/dataplane/data-plane.js';
 import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
@@ -66,6 +67,7 @@ export const Ports = {
   logger: token<Logger>('port.logger'),
   outbox: token<Outbox>('port.outbox'),
   audit: token<AuditLog>('port.audit'),
+  commands: token<CommandRunner>('port.commands'),
   log: token<OrderedLog>('port.log'),
   /** The same, where this process holds it itself. */
   ownedLog: token<OwnedLog>('port.ownedLog'),
