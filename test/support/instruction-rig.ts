@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseYamlDocuments } from '../../src/adapters/kubernetes/yaml-documents.js';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
+import { HelmEffect } from '../../src/app/kubernetes/helm-effect.js';
 import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js';
 import type { LinkSession } from '../../src/app/link/link-session.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
@@ -126,6 +127,7 @@ export class InstructionWorld {
       sources: { installer: INSTALLER, conductor: CONDUCTOR },
       scriptEnv: env,
       kubernetes: new KubernetesEffect({ commands, tasks, kubeconfig: '/etc/kubernetes/admin.conf', env }),
+      helm: new HelmEffect({ commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env }),
       reading: { yaml: parseYamlDocuments },
       ...parts,
     });

@@ -5,6 +5,7 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { ServiceManager } from '../../ports/instruction/service-manager.js';
 import type { TaskExit, TaskId } from '../../ports/instruction/task-runner.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
+import { type HelmEffect, helmTaskAnswer } from '../kubernetes/helm-effect.js';
 import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
 import { type ScriptEffect, scriptAnswer } from './script-effect.js';
 
@@ -32,6 +33,7 @@ export interface EffectParts {
   readonly services: ServiceManager;
   readonly scripts: ScriptEffect;
   readonly kubernetes: KubernetesEffect;
+  readonly helm: HelmEffect;
   readonly nodeIsReady: () => boolean;
 }
 
@@ -44,7 +46,7 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services, kubernetes } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
@@ -55,6 +57,10 @@ export class Effects {
       case 'kubectl':
       case 'kubectl_once':
         return { answer: await kubernetes.run(plan, context) };
+      case 'helm_install':
+        return { answer: await helm.install(plan, context) };
+      case 'helm_uninstall':
+        return { answer: await helm.uninstall(plan, context) };
       case 'web_request':
         return { answer: await this.#webRequest(plan, context) };
       case 'restart_service': {
@@ -70,7 +76,14 @@ export class Effects {
 
   /** What is answered for a task of an earlier process, whose end has been learnt. */
   ended(type: string, exit: TaskExit): Answer {
-    return type === 'RUN_KUBECTL_COMMAND' ? kubectlTaskAnswer(exit) : scriptAnswer(exit);
+    switch (type) {
+      case 'RUN_KUBECTL_COMMAND':
+        return kubectlTaskAnswer(exit);
+      case 'INSTALL_HELM_CHART':
+        return helmTaskAnswer(exit);
+      default:
+        return scriptAnswer(exit);
+    }
   }
 
   async #webRequest({ url, method, headers, body, timeoutMs }: WebPlan, { signal }: CallOptions): Promise<Answer> {

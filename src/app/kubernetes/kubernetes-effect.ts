@@ -1,5 +1,5 @@
 import { type Answer, errorAnswer, NO_CONTENT } from '../../domain/instruction/model.js';
-import { failureText, type KubernetesPlan, kubectlAnswer } from '../../domain/kubernetes/model.js';
+import { failureText, type KubernetesPlan, kubectlAnswer, type ProgramEnd } from '../../domain/kubernetes/model.js';
 import { OWN_GROUP_VERSION } from '../../domain/kubernetes/names.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Command, CommandRunner } from '../../ports/command/command-runner.js';
@@ -76,9 +76,26 @@ export class KubernetesEffect {
 
 /** Also of one that an earlier process has started. */
 export function kubectlTaskAnswer({ cancelled, exitCode, timedOut, startError, stdout, stderr }: TaskExit): Answer {
-  if (cancelled) return errorAnswer(CANCELLED_RUNNING);
+  return cancelled
+    ? errorAnswer(CANCELLED_RUNNING)
+    : kubectlAnswer(programEnd({ exitCode, timedOut, startError, stdout, stderr }), '');
+}
+
+/** Output that is no UTF-8 has U+FFFD in its place. */
+export function programEnd({
+  exitCode,
+  timedOut,
+  startError,
+  stdout,
+  stderr,
+}: Omit<TaskExit, 'kind' | 'signal' | 'cancelled'>): ProgramEnd {
   const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-  const own = startError === undefined ? '' : `kubectl could not be started: ${startError}`;
-  const dropped = stdout.dropped + stderr.dropped;
-  return kubectlAnswer({ exitCode, timedOut, stdout: text(stdout.bytes), stderr: own + text(stderr.bytes), dropped }, '');
+  const own = startError === undefined ? '' : `it could not be started: ${startError}`;
+  return {
+    exitCode,
+    timedOut,
+    stdout: text(stdout.bytes),
+    stderr: own + text(stderr.bytes),
+    dropped: stdout.dropped + stderr.dropped,
+  };
 }

@@ -10,3 +10,8 @@ export const manifest = z.string('base64 of YAML').transform((text, context) => 
   context.addIssue({ code: 'custom', message: bytes === undefined ? 'no padded base64' : 'no UTF-8 in the base64' });
   return z.NEVER;
 });
+
+/** What stands in helm's argv: no leading dash, so that it is no flag. */
+export const helmName = z
+  .string('text')
+  .regex(/^[a-z0-9._][a-z0-9._-]{0,252}$/, 'a name of a-z, 0-9, ., _ and -, not with - first');

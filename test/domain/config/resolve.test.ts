@@ -91,7 +91,12 @@ test('every setting, from a file', () => {
     server: { listen: { l1: '127.0.0.1:1', l2: '127.0.0.1:2' }, hosts: ['a.example'], account: 'acme', ...etcd },
     client: { server: { nodeward: 'a.example', installer: 'https://get.example', conductor: 'https://api.example' } },
     node: { ip: 'fd00:0::9' },
-    instructions: { allow: [], deny: ['UNINSTALL_NODE'], scripts: { allow: ['a*'], deny: ['*'] } },
+    instructions: {
+      allow: [],
+      deny: ['UNINSTALL_NODE'],
+      scripts: { allow: ['a*'], deny: ['*'] },
+      kubectl: { allow: ['get', 'rollout *'], deny: '*' },
+    },
     audit: { onFailure: 'continue' },
   };
   expect(configOf({ file: file(value) })).toEqual({
@@ -126,6 +131,8 @@ test('every setting, from a file', () => {
     instructionsDeny: ['UNINSTALL_NODE'],
     scriptsAllow: ['a*'],
     scriptsDeny: ['*'],
+    kubectlAllow: ['get', 'rollout *'],
+    kubectlDeny: ['*'],
     auditOnFailure: 'continue',
   });
 });

@@ -19,8 +19,8 @@ APPLY_CR cr/* work 300000 repeat 4096K built
 DELETE_CR cr/* work 120000 repeat 256K built
 RUN_KUBECTL_COMMAND kubectl work 900000 never 256K built
 RUN_REMOTE_SCRIPT - script 3600000 never 256K built
-INSTALL_HELM_CHART helm/* work 900000 probe 256K later
-UNINSTALL_HELM_CHART helm/* work 900000 repeat 256K later
+INSTALL_HELM_CHART helm/* work 900000 probe 256K built
+UNINSTALL_HELM_CHART helm/* work 900000 repeat 256K built
 RUN_WEB_REQUEST - work 30000 never 256K built
 UNINSTALL_NODE * urgent - never 256K? later
 REINSTALL_NODE * urgent - never 256K later
@@ -115,6 +115,47 @@ describe('RUN_KUBECTL_COMMAND', () => {
     [['logs', '-f', 'a'], 'kubectl logs -f does not end by itself'],
   ])('%j is refused', (argv, problem) => {
     expect(read('RUN_KUBECTL_COMMAND', argv)).toBe(problem);
+  });
+});
+
+describe('INSTALL_HELM_CHART, UNINSTALL_HELM_CHART', () => {
+  const install = { repoUrl: 'https://charts.test', myRepoName: 'r', myChartName: 'web', chartName: 'nginx', namespace: 'ns' };
+
+  test('D1: the lane is the release', () => {
+    expect(read('INSTALL_HELM_CHART', { ...install, valuesUrl: '', version: '1.2.3' })).toMatchObject({
+      plan: {
+        do: 'helm_install',
+        release: 'web',
+        namespace: 'ns',
+        repoUrl: 'https://charts.test',
+        chart: 'nginx',
+        version: '1.2.3',
+        valuesUrl: '',
+      },
+      lanes: ['helm/ns/web'],
+      repeat: 'probe',
+    });
+    expect(read('UNINSTALL_HELM_CHART', { myRepoName: '', myChartName: 'web', namespace: 'ns' })).toMatchObject({
+      plan: { do: 'helm_uninstall', release: 'web', namespace: 'ns' },
+      lanes: ['helm/ns/web'],
+      repeat: 'repeat',
+    });
+  });
+
+  test.each<[object, string]>([
+    [{ repoUrl: 'http://charts.test' }, 'repoUrl: a URL with https or oci'],
+    [{ repoUrl: 'file:///etc' }, 'repoUrl: a URL with https or oci'],
+    [{ repoUrl: 'https://a b' }, 'repoUrl: a URL with https or oci'],
+    [{ myRepoName: '-r' }, 'myRepoName: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ myChartName: '--post-renderer' }, 'myChartName: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ chartName: 'a/b' }, 'chartName: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ namespace: 'A' }, 'namespace: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ namespace: 'a'.repeat(254) }, 'namespace: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ valuesUrl: 'http://x' }, 'valuesUrl: a URL with https'],
+    [{ version: '--devel' }, 'version: a version'],
+    [{ version: '1;2' }, 'version: a version'],
+  ])('%j is refused', (changed, problem) => {
+    expect(read('INSTALL_HELM_CHART', { ...install, ...changed })).toBe(problem);
   });
 });
 

@@ -5,6 +5,7 @@ import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { SqliteJournal } from '../../../src/adapters/instruction/sqlite-journal.js';
 import { InstructionEngine } from '../../../src/app/instruction/instruction-engine.js';
+import { HelmEffect } from '../../../src/app/kubernetes/helm-effect.js';
 import { KubernetesEffect } from '../../../src/app/kubernetes/kubernetes-effect.js';
 import type { LinkSession } from '../../../src/app/link/link-session.js';
 import { USUAL_POLICY } from '../../../src/domain/instruction/policy.js';
@@ -33,6 +34,7 @@ const audit = new FakeAuditLog();
 await audit.open({ signal: new AbortController().signal });
 const tasks = new NativeTaskRunner({ folder: join(folder, 'run'), runnerPath: runner });
 const env = { PATH: '/usr/bin:/bin' };
+const kubernetes = { commands: new FakeCommandRunner(), tasks, web, clock, kubeconfig: '/nowhere', env };
 const engine = new InstructionEngine({
   journal: new SqliteJournal({ file: join(folder, 'journal.db'), clock, reserveBytes: 4_096 }),
   tasks,
@@ -44,7 +46,8 @@ const engine = new InstructionEngine({
   rootFingerprint: () => 'root-1',
   sources: { installer: INSTALLER, conductor: undefined },
   scriptEnv: env,
-  kubernetes: new KubernetesEffect({ commands: new FakeCommandRunner(), tasks, kubeconfig: '/nowhere', env }),
+  kubernetes: new KubernetesEffect(kubernetes),
+  helm: new HelmEffect(kubernetes),
   reading: { yaml: () => [] },
 });
 await engine.start();
