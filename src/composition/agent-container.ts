@@ -10,6 +10,7 @@ import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
 import { healthModule } from './modules/health.js';
+import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
 import { metricsModule } from './modules/metrics.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
@@ -26,6 +27,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     auditModule,
     agentModule,
     linkModule,
+    kubernetesModule,
     dataplaneModule,
     healthModule,
     nodeAdminModule,

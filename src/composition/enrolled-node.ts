@@ -1,6 +1,7 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { readPresented } from '../adapters/certificate/certificate-reader.js';
 import { FilePairStore } from '../adapters/certificate/file-pair-store.js';
+import { SealerKeyFile } from '../adapters/certificate/sealer-key-file.js';
 import { readTextFile } from '../adapters/files/text-file.js';
 import { type MachineFacts, readMachine } from '../adapters/node/linux-machine.js';
 import { decodeEnrolment, type EnrolmentFile } from '../domain/certificate/enrolment.js';
@@ -11,6 +12,7 @@ import { registrationId } from '../domain/link/model.js';
 import type { CallOptions } from '../ports/call-options.js';
 import type { StoredPair } from '../ports/certificate/pair-store.js';
 import type { NodeIdentity } from '../ports/driving/node-streams.js';
+import type { Sealer } from '../ports/store/sealer.js';
 import type { Facts } from './facts.js';
 import { flatPair } from './paths.js';
 
@@ -22,13 +24,15 @@ export interface EnrolledNode {
   readonly machine: MachineFacts;
   /** SHA-256 in hex of the root that servers are verified with: it stands for a fleet that has no name. */
   readonly rootFingerprint: string;
+  /** For what is secret in the journal. */
+  readonly sealer: Sealer;
   /** Prefix of every absolute path. */
   readonly root: AbsolutePath;
 }
 
 const MAX_ENROLMENT_BYTES = 64 * 1024;
 
-/** @throws AgentError `certificate.not_registered`, `certificate.not_written` */
+/** @throws AgentError `certificate.not_registered`, `certificate.not_written`, `store.key_unreadable` */
 export async function enrolledNode({ paths, config }: Facts, root: AbsolutePath, options: CallOptions): Promise<EnrolledNode> {
   const pairs = new FilePairStore({ folder: paths.certs, flat: flatPair(paths) });
   const { current } = await pairs.load(options);
@@ -39,7 +43,10 @@ export async function enrolledNode({ paths, config }: Facts, root: AbsolutePath,
   const identity = identityOf(current, enrolment);
   if (identity === undefined)
     throw notRegistered(`neither the certificate in ${paths.certs} nor ${paths.enrolment} names a node`);
-  return { identity, pairs, servers, machine: await readMachine(root), rootFingerprint: hash('sha256', current.ca, 'hex'), root };
+  const keys = new SealerKeyFile(paths.sealingKey);
+  const sealer = (await keys.load(options)) ?? (await keys.create(options));
+  const machine = await readMachine(root);
+  return { identity, pairs, servers, machine, sealer, rootFingerprint: hash('sha256', current.ca, 'hex'), root };
 }
 
 async function enrolmentOf(path: AbsolutePath, options: CallOptions): Promise<EnrolmentFile | undefined> {

@@ -26,6 +26,7 @@ import type { FleetSubsystem } from '../app/fleet/fleet-subsystem.js';
 import type { NodeEvents } from '../app/fleet/node-events.js';
 import type { InstructionEngine } from '../app/instruction/instruction-engine.js';
 import type { HelmEffect } from '../app/kubernetes/helm-effect.js';
+import type { JoinEffect } from '../app/kubernetes/join-effect.js';
 import type { KubernetesEffect } from '../app/kubernetes/kubernetes-effect.js';
 import type { LinkSubsystem } from '../app/link/link-subsystem.js';
 import type { NodeSessions } from '../app/link/node-sessions.js';
@@ -126,6 +127,7 @@ export const NodePorts = {
   tasks: token<TaskRunner>('node.tasks'),
   kubernetes: token<KubernetesEffect>('node.kubernetes'),
   helm: token<HelmEffect>('node.helm'),
+  join: token<JoinEffect>('node.join'),
   web: token<WebClient>('node.web'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),

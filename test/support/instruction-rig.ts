@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { parseYamlDocuments } from '../../src/adapters/kubernetes/yaml-documents.js';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
+import { SealedJournal } from '../../src/app/instruction/sealed-journal.js';
 import { HelmEffect } from '../../src/app/kubernetes/helm-effect.js';
+import { JoinEffect } from '../../src/app/kubernetes/join-effect.js';
 import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js';
 import type { LinkSession } from '../../src/app/link/link-session.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
@@ -9,8 +11,10 @@ import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from 
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeClock } from '../fakes/fake-clock.js';
 import { FakeCommandRunner } from '../fakes/fake-command-runner.js';
+import { FakeJoinSecrets } from '../fakes/fake-join-secrets.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
+import { FakeSealer } from '../fakes/fake-sealer.js';
 import { FakeServiceManager } from '../fakes/fake-service-manager.js';
 import { FakeTaskRunner } from '../fakes/fake-task-runner.js';
 import { FakeWebClient } from '../fakes/fake-web-client.js';
@@ -91,6 +95,8 @@ export class InstructionWorld {
   readonly services = new FakeServiceManager();
   readonly logger = new FakeLogger();
   readonly commands = new FakeCommandRunner();
+  readonly join = new FakeJoinSecrets(this.clock);
+  readonly sealer = new FakeSealer();
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -114,11 +120,13 @@ export class InstructionWorld {
   /** Another process on the same disks. */
   async start(parts: Partial<InstructionEngineParts> = {}): Promise<Process> {
     const journal = new FakeJournal(this.disk);
+    const { sealer, logger: log } = this;
+    const sealed = new SealedJournal({ journal, sealer, logger: log });
     await this.audit.open({ signal: NEVER });
     const { clock, web, audit, services, logger, tasks, commands } = this;
     const env = { PATH: '/usr/bin:/bin' };
     const engine = new InstructionEngine({
-      ...{ journal, audit, tasks, web, services, clock, logger, sha256 },
+      ...{ journal: sealed, audit, tasks, web, services, clock, logger, sha256 },
       policy: () => USUAL_POLICY,
       onAuditFailure: 'refuse',
       nodeIsReady: () => true,
@@ -127,6 +135,7 @@ export class InstructionWorld {
       sources: { installer: INSTALLER, conductor: CONDUCTOR },
       scriptEnv: env,
       kubernetes: new KubernetesEffect({ commands, tasks, kubeconfig: '/etc/kubernetes/admin.conf', env }),
+      join: new JoinEffect({ commands, secrets: this.join, kubeconfig: '/etc/kubernetes/admin.conf' }),
       helm: new HelmEffect({ commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env }),
       reading: { yaml: parseYamlDocuments },
       ...parts,

@@ -1,3 +1,4 @@
+import { isSecret } from '../../domain/instruction/catalogue.js';
 import type { Reading } from '../../domain/instruction/kinds/kind.js';
 import {
   type Answer,
@@ -25,6 +26,7 @@ import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
 import type { Subsystem } from '../agent/subsystem.js';
 import type { HelmEffect } from '../kubernetes/helm-effect.js';
+import type { JoinEffect } from '../kubernetes/join-effect.js';
 import type { KubernetesEffect } from '../kubernetes/kubernetes-effect.js';
 import type { LinkSession, LinkUser } from '../link/link-session.js';
 import { AuditTrail, type OnAuditFailure } from './audit-trail.js';
@@ -68,6 +70,7 @@ export interface InstructionEngineParts {
   readonly scriptEnv: Readonly<Record<string, string>>;
   readonly kubernetes: KubernetesEffect;
   readonly helm: HelmEffect;
+  readonly join: JoinEffect;
   readonly reading: Reading;
 }
 
@@ -98,7 +101,15 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
       finished: (item, ended) => this.#finished(item, ended),
     };
     const scripts = new ScriptEffect({ web, tasks, clock, sha256, sources: parts.sources, env: parts.scriptEnv });
-    const effects = new Effects({ web, services, scripts, nodeIsReady, kubernetes: parts.kubernetes, helm: parts.helm });
+    const effects = new Effects({
+      web,
+      services,
+      scripts,
+      nodeIsReady,
+      kubernetes: parts.kubernetes,
+      helm: parts.helm,
+      join: parts.join,
+    });
     const shared = { journal, tasks, clock, logger, records, effects, sha256, boot, reading: parts.reading };
     this.#parts = parts;
     this.#results = new Results(shared);
@@ -265,7 +276,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     const changes: readonly JournalChange[] = [
       { change: 'row', row },
       { change: 'payload', key, jsonB64: undefined },
-      { change: 'reply', key, reply },
+      { change: 'reply', key, reply, secret: isSecret(row.type) },
     ];
     const [written] = await Promise.all([this.#commit(changes), this.#trail.outcome(row, rule, outcome)]);
     const sent = this.#results.add({ row, reply, bytes: replyBytes(reply), unwritten: written ? undefined : changes });

@@ -266,7 +266,9 @@ function entered({ kind, work, key, jsonB64 }: Request, row: Row, now: number): 
     ];
     return { row: finished, changes, reply };
   }
-  const kept: readonly JournalChange[] = REPEATABLE.has(work.repeat) ? [{ change: 'payload', key, jsonB64 }] : [];
+  const kept: readonly JournalChange[] = REPEATABLE.has(work.repeat)
+    ? [{ change: 'payload', key, jsonB64, secret: kind.secret }]
+    : [];
   return { row, changes: [{ change: 'row', row }, ...kept], reply: undefined };
 }
 

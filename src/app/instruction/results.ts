@@ -1,3 +1,4 @@
+import { isSecret } from '../../domain/instruction/catalogue.js';
 import { errorAnswer, type InstructionKey, keyText, type Reply } from '../../domain/instruction/model.js';
 import { ResultOffers } from '../../domain/instruction/offers.js';
 import { repliesToDrop } from '../../domain/instruction/retention.js';
@@ -122,7 +123,8 @@ export class Results {
     kept.row = ackedRow(kept.row, this.#parts.clock.now());
     this.#offersOf(key.fleet).remove(id);
     this.#waiters.get(id)?.();
-    this.#note(kept);
+    if (isSecret(kept.row.type)) this.#dropSecret(kept.row);
+    else this.#note(kept);
     this.#wake();
     return true;
   }
@@ -170,16 +172,19 @@ export class Results {
       kept.unwritten = undefined;
     }
     const held = [...this.#kept].map(([id, { row, bytes }]) => ({
-      ...{ id, bytes, ackedAt: row.ackedAt },
+      ...{ id, bytes, ackedAt: row.ackedAt, secret: isSecret(row.type) },
       finishedAt: row.finishedAt ?? 0,
     }));
     const dropped = repliesToDrop(held, clock.now()).flatMap((id) => this.#kept.get(id)?.row ?? []);
-    if (dropped.length === 0) return;
+    if (dropped.length > 0) await this.#drop(dropped, signal);
+  }
+
+  async #drop(dropped: readonly Row[], signal: AbortSignal): Promise<void> {
     const changes = dropped.flatMap((row): readonly JournalChange[] => [
       { change: 'row', row: tombstoneOf(row) },
       { change: 'reply', key: keyOf(row), reply: undefined },
     ]);
-    await journal.commit(changes, { signal });
+    await this.#parts.journal.commit(changes, { signal });
     for (const row of dropped) {
       this.#kept.delete(keyText(row));
       this.#offersOf(row.fleet).remove(keyText(row));
@@ -201,7 +206,7 @@ export class Results {
     });
     const error = encodeAnswer(errorAnswer(poisonText(reply)));
     const changes: readonly JournalChange[] = [
-      { change: 'set_aside', key: keyOf(row), reply },
+      { change: 'set_aside', key: keyOf(row), reply, secret: isSecret(row.type) },
       { change: 'reply', key: keyOf(row), reply: error },
     ];
     const written = await this.#parts.journal.commit(changes, { signal: NEVER }).then(
@@ -276,6 +281,13 @@ export class Results {
     if (unwritten !== undefined) return;
     this.#parts.journal.commit([{ change: 'row', row }], { signal: NEVER }).catch((error: unknown) => {
       this.#parts.logger.debug('not journalled that a reply was sent', { tag: row.tag, error });
+    });
+  }
+
+  /** Nobody asks for it again; when it cannot be dropped now, the sweep does it. */
+  #dropSecret(row: Row): void {
+    this.#drop([row], NEVER).catch((error: unknown) => {
+      this.#parts.logger.debug('a secret reply stays for now', { tag: row.tag, error });
     });
   }
 

@@ -4,8 +4,6 @@ import { GrpcRenewalClient } from '../../adapters/certificate/grpc-renewal-clien
 import { X509KeyMaker } from '../../adapters/certificate/x509-key-maker.js';
 import { bootTime } from '../../adapters/clock/boot-time.js';
 import { NetlinkLocalRoutes } from '../../adapters/dataplane/netlink-local-routes.js';
-import { NativeTaskRunner } from '../../adapters/instruction/native-task-runner.js';
-import { runnerPath, systemdRunPath } from '../../adapters/instruction/runner-process.js';
 import { SqliteJournal } from '../../adapters/instruction/sqlite-journal.js';
 import { SystemdServiceManager } from '../../adapters/instruction/systemd-service-manager.js';
 import { ApiNodeRoles } from '../../adapters/kubernetes/api-node-roles.js';
@@ -14,12 +12,10 @@ import { GrpcControlLink } from '../../adapters/link/grpc-control-link.js';
 import { LinkConnections } from '../../adapters/link/link-connections.js';
 import { GrpcLogConnection } from '../../adapters/log/grpc-log-connection.js';
 import { SqliteViewStore } from '../../adapters/log/sqlite-view-store.js';
-import { UndiciWebClient } from '../../adapters/outbound/undici-web-client.js';
 import { RenewalSubsystem } from '../../app/certificate/renewal-subsystem.js';
 import { VipRoutesSubsystem } from '../../app/dataplane/vip-routes-subsystem.js';
 import { InstructionEngine } from '../../app/instruction/instruction-engine.js';
-import { HelmEffect } from '../../app/kubernetes/helm-effect.js';
-import { KubernetesEffect } from '../../app/kubernetes/kubernetes-effect.js';
+import { SealedJournal } from '../../app/instruction/sealed-journal.js';
 import { LinkSubsystem } from '../../app/link/link-subsystem.js';
 import { LocalLog } from '../../app/log/local-log.js';
 import { RemoteLogConsumer } from '../../app/log/remote-log-consumer.js';
@@ -35,14 +31,12 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { EnrolledNode } from '../enrolled-node.js';
 import { NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '../tokens.js';
+import { ADMIN_CONFIG, TASK_ENV } from './kubernetes.js';
 
 /** What this agent does beyond the base protocol. */
 const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
-const ADMIN_CONFIG = '/etc/kubernetes/admin.conf' as AbsolutePath;
 /** What is restarted when the control plane asks for it. */
 export const AGENT_UNIT = 'holdfast-agent.service';
-/** Programs of instructions get this and nothing of ours. */
-export const TASK_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };
 
 /** A node's dealings with its control plane. */
 export const linkModule = new ContainerModule(({ bind }) => {
@@ -160,40 +154,32 @@ function bindLog(bind: Bind): void {
 
 function bindInstructions(bind: Bind): void {
   bind(NodePorts.journal)
-    .toResolvedValue(({ paths }, clock) => new SqliteJournal({ file: paths.journalDb, clock }), [Root.facts, Ports.clock])
+    .toResolvedValue(
+      ({ paths }, { sealer }, clock, logger) =>
+        new SealedJournal({ journal: new SqliteJournal({ file: paths.journalDb, clock }), sealer, logger }),
+      [Root.facts, Root.node, Ports.clock, Ports.logger],
+    )
     .inSingletonScope();
   bind(NodePorts.policy)
     .toResolvedValue(({ config }) => ({ current: policyOf(config) }), [Root.facts])
     .inSingletonScope();
-  bind(NodePorts.tasks)
-    .toResolvedValue(
-      ({ paths }) =>
-        new NativeTaskRunner({
-          folder: paths.run,
-          runnerPath: runnerPath(process.env.HOLDFAST_RUNNER),
-          systemdRun: systemdRunPath(),
-        }),
-      [Root.facts],
-    )
-    .inSingletonScope();
-  bind(NodePorts.kubernetes)
-    .toResolvedValue(
-      ({ root }, commands, tasks) =>
-        new KubernetesEffect({ commands, tasks, kubeconfig: under(root, ADMIN_CONFIG), env: TASK_ENV }),
-      [Root.node, Ports.commands, NodePorts.tasks],
-    )
-    .inSingletonScope();
-  bind(NodePorts.web).toConstantValue(new UndiciWebClient());
-  bind(NodePorts.helm)
-    .toResolvedValue(
-      ({ root }, commands, tasks, web, clock) =>
-        new HelmEffect({ commands, tasks, web, clock, kubeconfig: under(root, ADMIN_CONFIG), env: TASK_ENV }),
-      [Root.node, Ports.commands, NodePorts.tasks, NodePorts.web, Ports.clock],
-    )
-    .inSingletonScope();
   bind(NodeSubsystems.engine)
     .toResolvedValue(
-      ({ config }, { machine, rootFingerprint }, journal, audit, policy, tasks, kubernetes, helm, web, agent, clock, logger) =>
+      (
+        { config },
+        { machine, rootFingerprint },
+        journal,
+        audit,
+        policy,
+        tasks,
+        kubernetes,
+        helm,
+        join,
+        web,
+        agent,
+        clock,
+        logger,
+      ) =>
         new InstructionEngine({
           journal,
           audit,
@@ -212,6 +198,7 @@ function bindInstructions(bind: Bind): void {
           scriptEnv: TASK_ENV,
           kubernetes,
           helm,
+          join,
           reading: { yaml: parseYamlDocuments },
         }),
       [
@@ -223,6 +210,7 @@ function bindInstructions(bind: Bind): void {
         NodePorts.tasks,
         NodePorts.kubernetes,
         NodePorts.helm,
+        NodePorts.join,
         NodePorts.web,
         Root.agent,
         Ports.clock,

@@ -48,3 +48,8 @@ const byType: ReadonlyMap<string, Kind> = new Map(catalogue.map((kind) => [kind.
 export function kindOf(type: string): Kind | undefined {
   return byType.get(type);
 }
+
+/** Whether what it says and answers is sealed in the journal; of a type that this version does not know, nobody can tell. */
+export function isSecret(type: string): boolean {
+  return kindOf(type)?.secret ?? false;
+}

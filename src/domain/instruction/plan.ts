@@ -7,6 +7,7 @@ export type Plan =
   | ScriptPlan
   | WebPlan
   | KubernetesPlan
+  | { readonly do: 'join_command'; readonly asControlPlane: boolean }
   | HelmInstallPlan
   | HelmUninstallPlan
   | { readonly do: 'restart_service'; readonly delaySeconds: number };

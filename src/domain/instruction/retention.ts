@@ -4,6 +4,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** Replies that are kept (engine.md A9). */
 export const ACKED_REPLY_MS = HOUR_MS;
 export const UNACKED_REPLY_MS = DAY_MS;
+/** Of a reply that holds secrets and that nobody takes; an acknowledged one goes at once. */
+export const SECRET_REPLY_MS = 600_000;
 export const MOST_REPLIES = 1_000;
 export const MOST_REPLY_BYTES = 64 * 1024 * 1024;
 
@@ -19,12 +21,17 @@ export interface HeldReply {
   /** Wall clock, milliseconds. */
   readonly finishedAt: number;
   readonly ackedAt: number | undefined;
+  readonly secret: boolean;
 }
 
 /** The ids whose replies go now. Those too many go oldest first, acknowledged ones before those that nobody has seen. */
 export function repliesToDrop(held: readonly HeldReply[], now: number): readonly string[] {
-  const isOld = ({ finishedAt, ackedAt }: HeldReply) =>
-    ackedAt === undefined ? now - finishedAt >= UNACKED_REPLY_MS : now - ackedAt >= ACKED_REPLY_MS;
+  const isOld = ({ finishedAt, ackedAt, secret }: HeldReply) =>
+    secret
+      ? ackedAt !== undefined || now - finishedAt >= SECRET_REPLY_MS
+      : ackedAt === undefined
+        ? now - finishedAt >= UNACKED_REPLY_MS
+        : now - ackedAt >= ACKED_REPLY_MS;
   const old = held.filter(isOld);
   const young = held.filter((reply) => !isOld(reply));
   const lastToGo = [...young].sort((a, b) => rank(b) - rank(a) || b.finishedAt - a.finishedAt);

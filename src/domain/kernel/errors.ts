@@ -248,6 +248,12 @@ export const errorCodes = {
     retry: true,
     remedy: 'mend what the program says: it works with /etc/kubernetes/admin.conf of this node',
   },
+  'kubernetes.not_written': { kind: 'unavailable', retry: true, remedy: 'free disk space or mend the disk, then try again' },
+  'kubernetes.unreadable': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'put the file that is named back in place: it stands on control planes of Kubernetes, and root alone reads it',
+  },
   'link.duplicate': {
     kind: 'conflict',
     retry: true,

@@ -25,7 +25,7 @@ export interface Paths {
   readonly controlDb: AbsolutePath;
   /** The newest revision that was seen of a log in etcd. */
   readonly etcdWitness: AbsolutePath;
-  /** What secrets in it are sealed with; the same on all replicas. */
+  /** What secrets are sealed with: of a control plane in its store, the same on all replicas; of a node in its journal. */
   readonly sealingKey: AbsolutePath;
   /** Copies that an archive is being made of. */
   readonly backup: AbsolutePath;

@@ -9,14 +9,19 @@ export type JournalChange =
   /** The whole row, in the place of the one of its key. A new one is the youngest. */
   | { readonly change: 'row'; readonly row: Row }
   /** What it was asked with (`jsonB64`), kept for as long as it may be run again; undefined removes it. */
-  | { readonly change: 'payload'; readonly key: InstructionKey; readonly jsonB64: string | undefined }
+  | ({ readonly change: 'payload'; readonly key: InstructionKey; readonly jsonB64: string | undefined } & Secret)
   /** What it was answered with; `none` for an answer that is silence, undefined removes it and leaves the row as a tombstone. */
-  | { readonly change: 'reply'; readonly key: InstructionKey; readonly reply: StoredReply | undefined }
+  | ({ readonly change: 'reply'; readonly key: InstructionKey; readonly reply: StoredReply | undefined } & Secret)
   /** A reply that could not be sent, kept for as long as the row (engine.md A15b). */
-  | { readonly change: 'set_aside'; readonly key: InstructionKey; readonly reply: StoredReply }
+  | ({ readonly change: 'set_aside'; readonly key: InstructionKey; readonly reply: StoredReply } & Secret)
   | { readonly change: 'remove'; readonly key: InstructionKey }
   /** The highest of the fleet's streams. */
   | { readonly change: 'epoch'; readonly fleet: string; readonly epoch: Epoch };
+
+/** Sealed on disk, where the journal has a sealer. */
+interface Secret {
+  readonly secret?: boolean | undefined;
+}
 
 export type StoredReply = Reply | 'none';
 

@@ -5,7 +5,9 @@ import { isForeignType, isReplyType, OwnTags } from '../../../src/domain/instruc
 
 const HOUR = 3_600_000;
 const NOW = 100 * HOUR;
-const held = (id: string, finishedAt: number, ackedAt?: number, bytes = 100): HeldReply => ({ id, bytes, finishedAt, ackedAt });
+const held = (id: string, finishedAt: number, ackedAt?: number, bytes = 100): HeldReply => ({
+  ...{ id, bytes, finishedAt, ackedAt, secret: false },
+});
 
 describe('A9: replies', () => {
   test.each<[string, readonly HeldReply[], readonly string[]]>([
@@ -25,6 +27,14 @@ describe('A9: replies', () => {
     expect(repliesToDrop(replies, NOW)).toEqual(dropped);
   });
 
+  test.each<[string, Partial<HeldReply>, boolean]>([
+    ['that was acknowledged goes', { finishedAt: NOW - 1, ackedAt: NOW }, true],
+    ['that nobody takes goes after 10 minutes', { finishedAt: NOW - 600_000 }, true],
+    ['that is younger stays', { finishedAt: NOW - 599_999 }, false],
+  ])('A8: a secret %s', (_, facts, goes) => {
+    expect(repliesToDrop([{ ...held('a', NOW), ...facts, secret: true }], NOW)).toEqual(goes ? ['a'] : []);
+  });
+
   test('1,000 at most: acknowledged ones go first, the oldest before younger ones', () => {
     const replies = Array.from({ length: MOST_REPLIES + 3 }, (_, n) => held(`${n}`, NOW - HOUR + n, n === 500 ? NOW : undefined));
     expect(new Set(repliesToDrop(replies, NOW))).toEqual(new Set(['500', '0', '1']));
@@ -38,7 +48,7 @@ describe('A9: replies', () => {
     });
     fc.assert(
       fc.property(fc.array(reply, { maxLength: 60 }), (facts) => {
-        const replies = facts.map((each, place) => ({ id: `${place}`, ...each }));
+        const replies = facts.map((each, place) => ({ id: `${place}`, secret: place % 7 === 0, ...each }));
         const dropped = new Set(repliesToDrop(replies, NOW));
         const kept = replies.filter(({ id }) => !dropped.has(id));
         expect(kept.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(MOST_REPLY_BYTES);

@@ -6,12 +6,14 @@ import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-
 import { SqliteJournal } from '../../../src/adapters/instruction/sqlite-journal.js';
 import { InstructionEngine } from '../../../src/app/instruction/instruction-engine.js';
 import { HelmEffect } from '../../../src/app/kubernetes/helm-effect.js';
+import { JoinEffect } from '../../../src/app/kubernetes/join-effect.js';
 import { KubernetesEffect } from '../../../src/app/kubernetes/kubernetes-effect.js';
 import type { LinkSession } from '../../../src/app/link/link-session.js';
 import { USUAL_POLICY } from '../../../src/domain/instruction/policy.js';
 import type { LinkMessage, ServerMessage } from '../../../src/domain/link/model.js';
 import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
 import { FakeCommandRunner } from '../../fakes/fake-command-runner.js';
+import { FakeJoinSecrets } from '../../fakes/fake-join-secrets.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeServiceManager } from '../../fakes/fake-service-manager.js';
 import { FakeWebClient } from '../../fakes/fake-web-client.js';
@@ -48,6 +50,7 @@ const engine = new InstructionEngine({
   scriptEnv: env,
   kubernetes: new KubernetesEffect(kubernetes),
   helm: new HelmEffect(kubernetes),
+  join: new JoinEffect({ ...kubernetes, secrets: new FakeJoinSecrets() }),
   reading: { yaml: () => [] },
 });
 await engine.start();

@@ -12,6 +12,7 @@ export const applyCr = built({
   schema: z.object({ crB64: manifest }),
   scheduling: { lanes: ['cr/*'], slot: 'work', deadlineMs: WIDE_DEADLINE_MS, repeat: 'repeat' },
   maxPayloadBytes: LARGE_PAYLOAD_BYTES,
+  secret: true,
   work({ crB64: yaml }, { yaml: parse }) {
     const read = readDocuments(yaml, parse);
     if (typeof read === 'string') return { problem: `crB64: ${read}` };

@@ -9,6 +9,7 @@ export const applyOperator = built({
   schema: z.object({ crdB64: manifest }),
   scheduling: { lanes: ['cr/*'], slot: 'work', deadlineMs: WIDE_DEADLINE_MS, repeat: 'repeat' },
   maxPayloadBytes: LARGE_PAYLOAD_BYTES,
+  secret: true,
   work({ crdB64: yaml }, { yaml: parse }) {
     const read = readDocuments(yaml, parse);
     if (typeof read === 'string') return { problem: `crdB64: ${read}` };

@@ -41,6 +41,8 @@ export interface Kind {
   readonly maxPayloadBytes: number;
   /** Whether an empty payload is one. */
   readonly mayBeEmpty: boolean;
+  /** Whether payload and reply may hold secrets: they are sealed in the journal, and kept no longer than they must. */
+  readonly secret: boolean;
   /** That of the widest instruction of its type. */
   readonly scheduling: Scheduling;
   /** What a failure is answered with, also one to journal it. */
@@ -62,14 +64,15 @@ interface Built<Schema extends z.ZodType> {
   readonly scheduling: Scheduling;
   readonly mayBeEmpty?: boolean;
   readonly maxPayloadBytes?: number;
+  readonly secret?: boolean;
   /** What differs for this payload, or what is wrong with it. */
   readonly work: (payload: z.output<Schema>, reading: Reading) => ({ readonly plan: Plan } & Partial<Work>) | Problem;
 }
 
 export function built<Schema extends z.ZodType>(kind: Built<Schema>): Kind {
-  const { type, schema, scheduling, mayBeEmpty = false, maxPayloadBytes = USUAL_PAYLOAD_BYTES, work } = kind;
+  const { type, schema, scheduling, mayBeEmpty = false, maxPayloadBytes = USUAL_PAYLOAD_BYTES, secret = false, work } = kind;
   return {
-    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes, failure: errorAnswer },
+    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes, secret, failure: errorAnswer },
     read(json, reading) {
       const parsed = schema.safeParse(json);
       if (!parsed.success) return { problem: problemText(parsed.error) };
@@ -84,7 +87,7 @@ type Unbuilt = Pick<Kind, 'type' | 'scheduling'> & Partial<Kind>;
 /** A type that this agent knows and does not have yet. */
 export function unbuilt(kind: Unbuilt): Kind {
   return {
-    ...{ mayBeEmpty: false, maxPayloadBytes: USUAL_PAYLOAD_BYTES, failure: errorAnswer, read: undefined },
+    ...{ mayBeEmpty: false, maxPayloadBytes: USUAL_PAYLOAD_BYTES, secret: false, failure: errorAnswer, read: undefined },
     ...kind,
   };
 }

@@ -1,0 +1,60 @@
+import type { Answer } from '../../domain/instruction/model.js';
+import { AgentError } from '../../domain/kernel/errors.js';
+import { failureText } from '../../domain/kubernetes/model.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { CommandRunner } from '../../ports/command/command-runner.js';
+import type { JoinSecrets } from '../../ports/kubernetes/join-secrets.js';
+
+const KUBEADM_MS = 40_000;
+
+export interface JoinEffectParts {
+  readonly commands: CommandRunner;
+  readonly secrets: JoinSecrets;
+  /** The kubeconfig of this node. */
+  readonly kubeconfig: string;
+}
+
+/** How another machine joins the cluster of this one. */
+export class JoinEffect {
+  readonly #parts: JoinEffectParts;
+
+  constructor(parts: JoinEffectParts) {
+    this.#parts = parts;
+  }
+
+  /** Whole, or it throws: half an answer would make a machine that is half joined. @throws AgentError `command.*`, `kubernetes.*` */
+  async run(asControlPlane: boolean, options: CallOptions): Promise<Answer> {
+    const { secrets } = this.#parts;
+    // What fails without leaving anything comes first.
+    const encryptionKey = asControlPlane ? await secrets.encryptionKey(options) : undefined;
+    const key = asControlPlane ? await this.#upload(options) : undefined;
+    const printed = (await this.#kubeadm(['token', 'create', '--print-join-command'], options)).trim();
+    if (!/^kubeadm join \S/.test(printed) || printed.includes('\n')) {
+      throw new AgentError('kubernetes.failed', { problem: 'kubeadm token create printed no command that joins' });
+    }
+    const joinCmd = key === undefined ? printed : `${printed} --control-plane --certificate-key ${key}`;
+    const value = { joinCmd, ...(encryptionKey === undefined ? {} : { encryptionKey }) };
+    return { kind: 'json', type: 'CLUSTER_JOIN_CMD', value };
+  }
+
+  /** Each time: what was uploaded goes by itself after two hours. */
+  async #upload(options: CallOptions): Promise<string> {
+    const { secrets } = this.#parts;
+    const key = await secrets.certificateKey(options);
+    await secrets.withUploadConfig(
+      key,
+      (path) => this.#kubeadm(['init', 'phase', 'upload-certs', '--upload-certs', '--config', path], options),
+      options,
+    );
+    return key;
+  }
+
+  async #kubeadm(args: readonly string[], options: CallOptions): Promise<string> {
+    const { commands, kubeconfig } = this.#parts;
+    const argv = ['kubeadm', ...args] as const;
+    const end = await commands.run({ argv: [...argv, '--kubeconfig', kubeconfig], timeoutMs: KUBEADM_MS }, options);
+    if (end.exitCode === 0) return end.stdout;
+    // Only what it complained about: its output may hold a token.
+    throw new AgentError('kubernetes.failed', { problem: failureText(argv.slice(0, 3).join(' '), { ...end, stdout: '' }) });
+  }
+}
