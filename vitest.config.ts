@@ -13,6 +13,15 @@ export default defineConfig({
       { test: { name: 'adapters', include: ['test/adapters/**/*.test.ts'], testTimeout: 30_000 } },
       {
         test: {
+          name: 'kubernetes',
+          include: ['test/kubernetes/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
           name: 'system',
           include: ['test/system/**/*.test.ts'],
           testTimeout: 600_000,

@@ -215,7 +215,7 @@ function checkSend({ type, json, expiresMs }: SendCall): Readonly<Record<string,
   checkExpiry(expiresMs);
   const bytes = Buffer.byteLength(json);
   if (bytes > MAX_REQUEST_BYTES) throw new AgentError('dispatch.too_large', { problem: `the payload has ${bytes} bytes` });
-  return checkPayload(json);
+  return checkPayload(type, json);
 }
 
 /** The same instruction again is one; another under its tag would never be run (engine.md A10). */

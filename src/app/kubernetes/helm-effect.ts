@@ -13,7 +13,6 @@ import {
   installArgv,
   isAbsent,
   lastGood,
-  listArgv,
   type ReleaseState,
   readReleases,
 } from '../../domain/kubernetes/helm.js';
@@ -56,7 +55,8 @@ export class HelmEffect {
 
   /** A release that a dead run has left half done is brought back first. @throws AgentError `command.*`, `instruction.*`, `outbound.*` */
   async install(plan: HelmInstallPlan, context: EffectContext): Promise<Answer> {
-    const state = await this.#state(plan, context);
+    const history = await this.#history(plan, context);
+    const state = history.at(-1);
     const step = STEP.exec(context.step ?? '')?.[1];
     const decision = decideInstall(plan, state, step === undefined ? undefined : Number(step), this.#parts.clock.now());
     if (decision.do === 'done') return helmAnswer('INSTALL_HELM_CHART', ended(doneText(plan, decision.state)));
@@ -64,7 +64,7 @@ export class HelmEffect {
     await this.#judge(plan, context);
     // From here on a later attempt can tell what this one has done.
     if (step === undefined) await context.reached(`release at revision ${state?.revision ?? 0}`);
-    if (decision.do === 'recover') await this.#recover(plan, context);
+    if (decision.do === 'recover') await this.#recover(plan, history, context);
     context.signal.throwIfAborted();
     return helmTaskAnswer(await this.#run(plan, values, context));
   }
@@ -76,27 +76,24 @@ export class HelmEffect {
     return isAbsent(end) ? helmAnswer(type, ended(`release ${release} in ${namespace} is not there`)) : helmAnswer(type, end);
   }
 
-  async #state(release: HelmRelease, options: CallOptions): Promise<ReleaseState | undefined> {
-    const [state] = await this.#releases(listArgv(release), options);
-    return state;
-  }
-
-  async #recover(release: HelmRelease, options: CallOptions): Promise<void> {
+  async #recover(release: HelmRelease, history: readonly ReleaseState[], options: CallOptions): Promise<void> {
     const { release: name, namespace } = release;
-    const good = lastGood(await this.#releases(historyArgv(release), options));
+    const good = lastGood(history);
     const argv =
       good === undefined
         ? ['helm', 'uninstall', name, '--namespace', namespace]
         : ['helm', 'rollback', name, String(good), '--namespace', namespace];
     const end = await this.#ask(argv, RECOVER_MS, options);
-    if (end.exitCode !== 0 && !isAbsent(end))
-      throw new AgentError('kubernetes.failed', { problem: failureText(argv.slice(0, 2).join(' '), end) });
+    if (end.exitCode !== 0 && !isAbsent(end)) throw failed(argv, end);
   }
 
-  async #releases(argv: readonly string[], options: CallOptions): Promise<readonly ReleaseState[]> {
+  /** None for a release that is not there. */
+  async #history(release: HelmRelease, options: CallOptions): Promise<readonly ReleaseState[]> {
+    const argv = historyArgv(release);
     const end = await this.#ask(argv, ASK_MS, options);
+    if (isAbsent(end)) return [];
     const read = end.exitCode === 0 ? readReleases(parsed(end.stdout), instant) : undefined;
-    if (read === undefined) throw new AgentError('kubernetes.failed', { problem: failureText(argv.slice(0, 2).join(' '), end) });
+    if (read === undefined) throw failed(argv, end);
     return read;
   }
 
@@ -152,6 +149,10 @@ export function helmTaskAnswer(exit: TaskExit): Answer {
     : helmFailure('INSTALL_HELM_CHART', failureText('helm', end));
 }
 
+function failed(argv: readonly string[], end: CommandResult): AgentError {
+  return new AgentError('kubernetes.failed', { problem: failureText(argv.slice(0, 2).join(' '), end) });
+}
+
 function ended(stdout: string) {
   return { exitCode: 0, timedOut: false, stdout, stderr: '', dropped: 0 };
 }
@@ -164,7 +165,6 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Go prints a zone's name behind its offset: `2026-12-01 01:02:03.4567 +0000 UTC`. */
 function instant(text: string): number {
-  return Date.parse(text.replace(/ [A-Z]+$/, ''));
+  return Date.parse(text);
 }

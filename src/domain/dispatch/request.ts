@@ -20,11 +20,21 @@ export function checkType(type: string): void {
   throw new AgentError('dispatch.invalid', { problem: `there is no instruction ${JSON.stringify(type)}; ${hint}` });
 }
 
-/** What `json` holds; an empty text is an empty object, for the types that need nothing said. @throws AgentError `dispatch.invalid` */
-export function checkPayload(json: string): Readonly<Record<string, unknown>> {
+/** The only type whose payload is a list. */
+const LIST: (typeof instructionTypes)[number] = 'RUN_KUBECTL_COMMAND';
+
+/**
+ * The keys of what `json` holds, none of a list; an empty text is an empty object, for the types that need nothing said.
+ * @throws AgentError `dispatch.invalid`
+ */
+export function checkPayload(type: string, json: string): Readonly<Record<string, unknown>> {
   const value = parse(json);
+  if (type === LIST) {
+    if (Array.isArray(value)) return {};
+    throw new AgentError('dispatch.invalid', { problem: `the payload of ${type} is a JSON list of arguments: ["get", "nodes"]` });
+  }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Readonly<Record<string, unknown>>;
-  throw new AgentError('dispatch.invalid', { problem: 'the payload of an instruction is a JSON object' });
+  throw new AgentError('dispatch.invalid', { problem: `the payload of ${type} is a JSON object` });
 }
 
 function parse(json: string): unknown {

@@ -24,7 +24,7 @@ export interface HelmUninstallPlan extends HelmRelease {
   readonly timeoutMs: number;
 }
 
-/** A row of `helm list -o json`. */
+/** A row of `helm history -o json`. */
 export interface ReleaseState {
   readonly revision: number;
   /** `deployed`, `failed`, `pending-install`, `pending-upgrade`, `pending-rollback`, `uninstalling` … */
@@ -54,20 +54,7 @@ export function installArgv(
   ];
 }
 
-export function listArgv({ release, namespace }: HelmRelease): readonly string[] {
-  return [
-    'helm',
-    'list',
-    '--namespace',
-    namespace,
-    '--all',
-    '--filter',
-    `^${release.replace(/\./g, '\\.')}$`,
-    '--output',
-    'json',
-  ];
-}
-
+/** Every version of helm has it, and it shows revisions of every status, the oldest first. */
 export function historyArgv({ release, namespace }: HelmRelease): readonly string[] {
   return ['helm', 'history', release, '--namespace', namespace, '--output', 'json'];
 }
@@ -137,7 +124,7 @@ export function isAbsent({ exitCode, stderr }: ProgramEnd): boolean {
 }
 
 /**
- * Rows of `helm list` and `helm history`; undefined when it is not what helm prints.
+ * Rows of `helm history`; undefined when it is not what helm prints.
  * @param instant milliseconds since the Unix epoch, NaN for what is no time
  */
 export function readReleases(json: unknown, instant: (text: string) => number): readonly ReleaseState[] | undefined {

@@ -2,21 +2,21 @@ import { describe, expect, test } from 'vitest';
 import { acknowledging, contentOf, InstructionWorld } from '../../support/instruction-rig.js';
 
 const payload = { repoUrl: 'https://charts.test', myRepoName: 'r', myChartName: 'web', chartName: 'nginx', namespace: 'ns' };
-const row = (revision: number, status: string, updated = '2026-12-01 01:02:03.4567 +0000 UTC') => ({
+const row = (revision: number, status: string, updated = '2026-12-01T01:02:03.4567Z') => ({
   ...{ name: 'web', namespace: 'ns', revision: String(revision), updated, status, chart: 'nginx-1.2.3', app_version: '1' },
 });
 
 class HelmWorld extends InstructionWorld {
-  /** What `helm list` and `helm history` show. */
-  releases: object[] = [];
+  /** What `helm history` shows. */
   history: object[] = [];
   /** What `helm upgrade` does. */
   upgrade: () => Promise<{ exitCode?: number; stdout?: string; stderr?: string }> = async () => ({ stdout: 'installed\n' });
 
   constructor() {
     super();
-    this.commands.program(['helm', 'list'], () => ({ stdout: JSON.stringify(this.releases) }));
-    this.commands.program(['helm', 'history'], () => ({ stdout: JSON.stringify(this.history) }));
+    this.commands.program(['helm', 'history'], () =>
+      this.history.length === 0 ? { exitCode: 1, stderr: 'Error: release: not found' } : { stdout: JSON.stringify(this.history) },
+    );
     this.commands.program(['helm', 'rollback'], {});
     this.commands.program(['helm', 'uninstall'], { stdout: 'release "web" uninstalled\n' });
     this.tasks.install('/usr/bin/env', () => this.upgrade());
@@ -64,9 +64,7 @@ describe('INSTALL_HELM_CHART', () => {
 
   test('a release that a dead helm holds is rolled back first', async () => {
     const world = new HelmWorld();
-    world.releases = [row(3, 'pending-upgrade', '2020-01-01 00:00:00 +0000 UTC')];
-    world.history = [row(1, 'superseded'), row(2, 'deployed'), row(3, 'pending-upgrade')];
-    await world.clock.advance(0);
+    world.history = [row(1, 'superseded'), row(2, 'deployed'), row(3, 'pending-upgrade', '1960-01-01T00:00:00Z')];
     expect(await world.answer('INSTALL_HELM_CHART', payload)).toEqual([
       'INSTALL_HELM_CHART_RESPONSE {"response":"installed\\n"}',
     ]);
@@ -104,7 +102,6 @@ describe('INSTALL_HELM_CHART', () => {
     first.deliver('INSTALL_HELM_CHART', 't1', payload);
     await first.settle();
     for (const { id } of world.tasks.started) world.tasks.interrupt(id);
-    world.releases = releases;
     world.history = releases;
     world.upgrade = async () => ({ stdout: 'installed\n' });
     const second = await world.start();

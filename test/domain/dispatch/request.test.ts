@@ -19,11 +19,17 @@ describe('a request', () => {
   });
 
   test('is a JSON object, or nothing', () => {
-    expect(checkPayload('')).toEqual({});
-    expect(checkPayload(' {"a": 1} ')).toEqual({ a: 1 });
-    for (const json of ['[]', '1', 'null', '"x"']) expect(() => checkPayload(json)).toThrow(invalid(/JSON object/));
-    expect(() => checkPayload('{')).toThrow(invalid(/no JSON/));
-    expect(() => checkPayload('"\ud800"')).toThrow(invalid(/well-formed/));
+    expect(checkPayload('APPLY_CR', '')).toEqual({});
+    expect(checkPayload('APPLY_CR', ' {"a": 1} ')).toEqual({ a: 1 });
+    for (const json of ['[]', '1', 'null', '"x"']) expect(() => checkPayload('APPLY_CR', json)).toThrow(invalid(/JSON object/));
+    expect(() => checkPayload('APPLY_CR', '{')).toThrow(invalid(/no JSON/));
+    expect(() => checkPayload('APPLY_CR', '"\ud800"')).toThrow(invalid(/well-formed/));
+  });
+
+  test('is a list for kubectl', () => {
+    expect(checkPayload('RUN_KUBECTL_COMMAND', '["get", "nodes"]')).toEqual({});
+    for (const json of ['', '{}'])
+      expect(() => checkPayload('RUN_KUBECTL_COMMAND', json)).toThrow(invalid(/JSON list of arguments/));
   });
 
   test('expires in a second to a week', () => {

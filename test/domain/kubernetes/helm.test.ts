@@ -6,7 +6,6 @@ import {
   installArgv,
   isAbsent,
   lastGood,
-  listArgv,
   type ReleaseState,
   readReleases,
 } from '../../../src/domain/kubernetes/helm.js';
@@ -29,9 +28,6 @@ test('argv: all that helm writes stands in the folder of the task', () => {
   const oci = { ...plan, repoUrl: 'oci://charts.test/x/', version: '' };
   expect(installArgv(oci, false).slice(0, 7).join(' ')).toBe(
     'helm upgrade --install web oci://charts.test/x/nginx --namespace ns',
-  );
-  expect(listArgv({ release: 'a.b', namespace: 'ns' }).join(' ')).toBe(
-    'helm list --namespace ns --all --filter ^a\\.b$ --output json',
   );
   expect(historyArgv(plan).join(' ')).toBe('helm history web --namespace ns --output json');
 });
@@ -69,7 +65,7 @@ test('the last whole revision', () => {
   expect(lastGood([row(1, 'pending-install')])).toBeUndefined();
 });
 
-test('rows of helm list, of which revisions are texts, and of helm history, of which they are numbers', () => {
+test('rows of helm history, whose revisions some versions write as texts', () => {
   const instant = (text: string) => (text === 'noon' ? 12 : Number.NaN);
   const rows = [
     { name: 'web', namespace: 'ns', revision: '4', updated: 'noon', status: 'deployed', chart: 'nginx-1.2.3', app_version: '1' },

@@ -14,6 +14,8 @@ export interface FleetDaemonParts {
   /** Prefix of all its paths: several daemons on one machine are several machines. */
   readonly root: string;
   readonly flags: readonly string[];
+  /** Put before the program: it must become it, as `unshare` does. */
+  readonly within?: readonly string[] | undefined;
 }
 
 /** `holdfast server` or `holdfast agent`, in a namespace of a fleet. */
@@ -44,8 +46,8 @@ export class FleetDaemon {
 
   /** Resolves when it says that it is ready, or what else it is to say. */
   async start(says: RegExp = /is ready/): Promise<void> {
-    const { verb, space, root, flags } = this.#parts;
-    const argv = [holdfast, verb, '--root', root, '--data-dir', '/data', ...flags];
+    const { verb, space, root, flags, within = [] } = this.#parts;
+    const argv = [...within, holdfast, verb, '--root', root, '--data-dir', '/data', ...flags];
     const child = spawnIn(space, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#child = child;
     this.stderr = '';

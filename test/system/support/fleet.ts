@@ -25,6 +25,8 @@ export interface FleetOptions {
   readonly scripts?: Readonly<Record<string, string>>;
   /** Between agents and server. */
   readonly behindProxy?: boolean;
+  /** Put before each agent's program. */
+  readonly agentsWithin?: readonly string[];
 }
 
 /** A server, its agents, and what serves their scripts: real processes in a network of their own, gone with its disposal. */
@@ -35,9 +37,15 @@ export class Fleet implements AsyncDisposable {
   readonly agents: FleetAgent[] = [];
   readonly installer: FleetPeer;
   readonly proxy: FleetPeer | undefined;
+  readonly #within: readonly string[];
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(parts: Pick<Fleet, 'folder' | 'network' | 'server' | 'installer' | 'proxy'>, stack: AsyncDisposableStack) {
+  private constructor(
+    parts: Pick<Fleet, 'folder' | 'network' | 'server' | 'installer' | 'proxy'>,
+    within: readonly string[],
+    stack: AsyncDisposableStack,
+  ) {
+    this.#within = within;
     this.folder = parts.folder;
     this.network = parts.network;
     this.server = parts.server;
@@ -47,7 +55,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Everything runs, and every agent has its link. */
-  static async start({ agents = 1, scripts = {}, behindProxy = false }: FleetOptions = {}): Promise<Fleet> {
+  static async start({ agents = 1, scripts = {}, behindProxy = false, agentsWithin = [] }: FleetOptions = {}): Promise<Fleet> {
     await using stack = new AsyncDisposableStack();
     const { path: folder } = stack.use(await temporaryFolder());
     const network = stack.use(await FleetNetwork.make());
@@ -63,7 +71,7 @@ export class Fleet implements AsyncDisposable {
     const installer = await peer('installer', join(folder, 'scripts'));
     const proxy = behindProxy ? await peer('proxy', network.hub.address, 9192) : undefined;
     await server.start();
-    const fleet = new Fleet({ folder, network, server, installer, proxy }, stack.move());
+    const fleet = new Fleet({ folder, network, server, installer, proxy }, agentsWithin, stack.move());
     try {
       for (let number = 0; number < agents; number++) await fleet.place();
       await Promise.all(fleet.agents.map(({ daemon }) => daemon.start()));
@@ -91,7 +99,7 @@ export class Fleet implements AsyncDisposable {
       // They all have the host name of this machine.
       ...['--node-name', nodeName, '--metrics-listen', 'off'],
     ];
-    const daemon = new FleetDaemon({ verb: 'agent', space, root, flags });
+    const daemon = new FleetDaemon({ verb: 'agent', space, root, flags, within: this.#within });
     this.#stack.defer(async () => void (await daemon.stop('SIGKILL')));
     return daemon;
   }

@@ -3,7 +3,7 @@ import { client, type Wiring } from './options.js';
 
 export function addInstructionVerbs(program: Command, { context, done }: Wiring): void {
   client(program.command('send <node> <type>').description('tell a node to do something'))
-    .option('--json <text>', 'what the instruction says, a JSON object; - for standard input')
+    .option('--json <text>', 'what the instruction says, a JSON object or, for kubectl, a list; - for standard input')
     .option('--wait', 'wait for the result and print it; exit code 1 when it is an error', false)
     .option('--expires <duration>', 'it is not started later than this (default: 1h)')
     .option('--tag <tag>', 'its name; the same again is the same instruction (default: a new one)')
