@@ -38,7 +38,10 @@ async function refuseBesideAnother(root: AbsolutePath): Promise<void> {
   if (other !== undefined) throw new AgentError('agent.other_agent', { problem: other });
 }
 
-const policySettings: readonly Setting[] = ['instructionsAllow', 'instructionsDeny', 'scriptsAllow', 'scriptsDeny'];
+const policySettings: readonly Setting[] = [
+  ...(['instructionsAllow', 'instructionsDeny', 'scriptsAllow', 'scriptsDeny'] as const),
+  ...(['kubectlAllow', 'kubectlDeny'] as const),
+];
 
 function useLive(container: Container, config: Config, changed: readonly Setting[]): void {
   if (changed.includes('connectTimeoutMs')) container.get(Subsystems.l4).setConnectTimeout(config.connectTimeoutMs);

@@ -25,6 +25,8 @@ import type { Cordons } from '../app/fleet/cordons.js';
 import type { FleetSubsystem } from '../app/fleet/fleet-subsystem.js';
 import type { NodeEvents } from '../app/fleet/node-events.js';
 import type { InstructionEngine } from '../app/instruction/instruction-engine.js';
+import type { HelmEffect } from '../app/kubernetes/helm-effect.js';
+import type { KubernetesEffect } from '../app/kubernetes/kubernetes-effect.js';
 import type { LinkSubsystem } from '../app/link/link-subsystem.js';
 import type { NodeSessions } from '../app/link/node-sessions.js';
 import type { PresenceBoard } from '../app/link/presence-board.js';
@@ -50,11 +52,13 @@ import type { Resources } from '../ports/driving/resources.js';
 import type { DrivingServer } from '../ports/driving/server.js';
 import type { Tokens } from '../ports/driving/tokens.js';
 import type { Journal } from '../ports/instruction/journal.js';
+import type { TaskRunner } from '../ports/instruction/task-runner.js';
 import type { ControlLink } from '../ports/link/control-link.js';
 import type { OrderedLog, OwnedLog } from '../ports/log/ordered-log.js';
 import type { StateView } from '../ports/log/state-view.js';
 import type { Logger } from '../ports/logger.js';
 import type { ProblemSource } from '../ports/node/problem-source.js';
+import type { WebClient } from '../ports/outbound/web-client.js';
 import type { Outbox } from '../ports/outbox/outbox.js';
 import type { ControlPlane } from './control-plane.js';
 import type { EnrolledNode } from './enrolled-node.js';
@@ -119,6 +123,10 @@ export const NodePorts = {
   viewKeeper: token<ViewKeeper>('node.viewKeeper'),
   journal: token<Journal>('node.journal'),
   policy: token<{ current: InstructionPolicy }>('node.policy'),
+  tasks: token<TaskRunner>('node.tasks'),
+  kubernetes: token<KubernetesEffect>('node.kubernetes'),
+  helm: token<HelmEffect>('node.helm'),
+  web: token<WebClient>('node.web'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
   linkFigures: token<() => LinkFigures>('node.linkFigures'),

@@ -37,6 +37,13 @@ export class FakeWebClient implements WebClient {
     return this.#asked.splice(0);
   }
 
+  async judge(url: string, { signal }: CallOptions): Promise<void> {
+    signal.throwIfAborted();
+    const refusal = URL.canParse(url) ? judge(new URL(url), true) : 'this is no URL';
+    if (refusal !== undefined) throw new AgentError('outbound.refused', { problem: refusal });
+    if (this.#forbidden.has(url)) throw new AgentError('outbound.refused', { problem: `${url} is refused` });
+  }
+
   async request(request: WebRequest, { signal }: CallOptions): Promise<WebResponse> {
     signal.throwIfAborted();
     const failure = this.#failure;

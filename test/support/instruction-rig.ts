@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
+import { parseYamlDocuments } from '../../src/adapters/kubernetes/yaml-documents.js';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
+import { HelmEffect } from '../../src/app/kubernetes/helm-effect.js';
+import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js';
 import type { LinkSession } from '../../src/app/link/link-session.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
 import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from '../../src/domain/link/model.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeClock } from '../fakes/fake-clock.js';
+import { FakeCommandRunner } from '../fakes/fake-command-runner.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
 import { FakeServiceManager } from '../fakes/fake-service-manager.js';
@@ -86,6 +90,7 @@ export class InstructionWorld {
   readonly audit = new FakeAuditLog();
   readonly services = new FakeServiceManager();
   readonly logger = new FakeLogger();
+  readonly commands = new FakeCommandRunner();
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -110,7 +115,8 @@ export class InstructionWorld {
   async start(parts: Partial<InstructionEngineParts> = {}): Promise<Process> {
     const journal = new FakeJournal(this.disk);
     await this.audit.open({ signal: NEVER });
-    const { clock, web, audit, services, logger, tasks } = this;
+    const { clock, web, audit, services, logger, tasks, commands } = this;
+    const env = { PATH: '/usr/bin:/bin' };
     const engine = new InstructionEngine({
       ...{ journal, audit, tasks, web, services, clock, logger, sha256 },
       policy: () => USUAL_POLICY,
@@ -119,7 +125,10 @@ export class InstructionWorld {
       boot: 'boot-1',
       rootFingerprint: () => 'root-1',
       sources: { installer: INSTALLER, conductor: CONDUCTOR },
-      scriptEnv: { PATH: '/usr/bin:/bin' },
+      scriptEnv: env,
+      kubernetes: new KubernetesEffect({ commands, tasks, kubeconfig: '/etc/kubernetes/admin.conf', env }),
+      helm: new HelmEffect({ commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env }),
+      reading: { yaml: parseYamlDocuments },
       ...parts,
     });
     await engine.start();

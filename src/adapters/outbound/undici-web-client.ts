@@ -73,6 +73,19 @@ export class UndiciWebClient implements WebClient {
     }
   }
 
+  async judge(url: string, { signal }: CallOptions): Promise<void> {
+    signal.throwIfAborted();
+    if (!URL.canParse(url)) throw new AgentError('outbound.refused', { problem: 'this is no URL' });
+    const target = new URL(url);
+    try {
+      await this.#addressesOf(target, true, signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof AgentError) throw cause;
+      throw new AgentError('outbound.failed', { problem: `${target.origin}: ${reasonOf(cause)}` }, { cause });
+    }
+  }
+
   async #walk(start: Hop, request: WebRequest, signal: AbortSignal): Promise<WebResponse> {
     let hop = start;
     for (let left = MAX_REDIRECTS; ; left--) {

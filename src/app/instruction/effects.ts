@@ -3,9 +3,11 @@ import type { Plan, WebPlan } from '../../domain/instruction/plan.js';
 import { cutForJson, MAX_TEXTS_JSON } from '../../domain/instruction/text.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ServiceManager } from '../../ports/instruction/service-manager.js';
-import type { TaskId } from '../../ports/instruction/task-runner.js';
+import type { TaskExit, TaskId } from '../../ports/instruction/task-runner.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
-import type { ScriptEffect } from './script-effect.js';
+import { type HelmEffect, helmTaskAnswer } from '../kubernetes/helm-effect.js';
+import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
+import { type ScriptEffect, scriptAnswer } from './script-effect.js';
 
 /** A web page's body that is asked for: in JSON and base64 it becomes 12 MiB at least. */
 const MAX_BODY_BYTES = 9 * 1024 * 1024;
@@ -30,6 +32,8 @@ export interface EffectParts {
   readonly web: WebClient;
   readonly services: ServiceManager;
   readonly scripts: ScriptEffect;
+  readonly kubernetes: KubernetesEffect;
+  readonly helm: HelmEffect;
   readonly nodeIsReady: () => boolean;
 }
 
@@ -42,12 +46,21 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
       case 'run_script':
         return { answer: await scripts.run(plan, context) };
+      case 'kubernetes_apply':
+      case 'kubernetes_delete':
+      case 'kubectl':
+      case 'kubectl_once':
+        return { answer: await kubernetes.run(plan, context) };
+      case 'helm_install':
+        return { answer: await helm.install(plan, context) };
+      case 'helm_uninstall':
+        return { answer: await helm.uninstall(plan, context) };
       case 'web_request':
         return { answer: await this.#webRequest(plan, context) };
       case 'restart_service': {
@@ -58,6 +71,18 @@ export class Effects {
           afterwards: (options) => services.restart(delaySeconds, options),
         };
       }
+    }
+  }
+
+  /** What is answered for a task of an earlier process, whose end has been learnt. */
+  ended(type: string, exit: TaskExit): Answer {
+    switch (type) {
+      case 'RUN_KUBECTL_COMMAND':
+        return kubectlTaskAnswer(exit);
+      case 'INSTALL_HELM_CHART':
+        return helmTaskAnswer(exit);
+      default:
+        return scriptAnswer(exit);
     }
   }
 

@@ -1,3 +1,4 @@
+import type { Reading } from '../../domain/instruction/kinds/kind.js';
 import {
   type Answer,
   errorAnswer,
@@ -23,6 +24,8 @@ import type { Logger } from '../../ports/logger.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
 import type { Subsystem } from '../agent/subsystem.js';
+import type { HelmEffect } from '../kubernetes/helm-effect.js';
+import type { KubernetesEffect } from '../kubernetes/kubernetes-effect.js';
 import type { LinkSession, LinkUser } from '../link/link-session.js';
 import { AuditTrail, type OnAuditFailure } from './audit-trail.js';
 import { Effects } from './effects.js';
@@ -63,6 +66,9 @@ export interface InstructionEngineParts {
   readonly sources: ScriptSources;
   /** The whole environment of a script. */
   readonly scriptEnv: Readonly<Record<string, string>>;
+  readonly kubernetes: KubernetesEffect;
+  readonly helm: HelmEffect;
+  readonly reading: Reading;
 }
 
 /** From "a message arrived" to "its reply is confirmed": each instruction takes effect once. */
@@ -92,8 +98,8 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
       finished: (item, ended) => this.#finished(item, ended),
     };
     const scripts = new ScriptEffect({ web, tasks, clock, sha256, sources: parts.sources, env: parts.scriptEnv });
-    const effects = new Effects({ web, services, scripts, nodeIsReady });
-    const shared = { journal, tasks, clock, logger, records, effects, sha256, boot };
+    const effects = new Effects({ web, services, scripts, nodeIsReady, kubernetes: parts.kubernetes, helm: parts.helm });
+    const shared = { journal, tasks, clock, logger, records, effects, sha256, boot, reading: parts.reading };
     this.#parts = parts;
     this.#results = new Results(shared);
     this.#workbench = new Workbench(shared);
@@ -182,12 +188,12 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     const what = own === undefined ? 'bad_tag' : this.#classify(session, { fleet, tag: own }, message);
     this.#count(what);
     if (own === undefined || what !== 'received') return;
-    const { clock, policy, sha256 } = this.#parts;
+    const { clock, policy, sha256, reading } = this.#parts;
     const key: InstructionKey = { fleet, tag: own };
     const epoch = message.epoch ?? session.server?.epoch;
     const who = session.server === undefined ? 'server:older' : `server:${session.server.server}@${epoch}`;
     const times = { receivedAt: clock.now(), receivedMonotonic: clock.monotonic() };
-    const request = readRequest(message, { key, who, epoch, policy: policy(), sha256, ...times });
+    const request = readRequest(message, { key, who, epoch, policy: policy(), sha256, reading, ...times });
     if (request !== undefined) this.#intake.accept(request);
     else this.#special(message, key, who);
   }

@@ -1,6 +1,7 @@
 import { kindOf } from '../../domain/instruction/catalogue.js';
 import type { Scheduling, Work } from '../../domain/instruction/kinds/kind.js';
 import { errorAnswer, keyText } from '../../domain/instruction/model.js';
+import { isTask } from '../../domain/instruction/plan.js';
 import { type Row, receivedRow } from '../../domain/instruction/row.js';
 import type { EffectResult, Effects } from './effects.js';
 import { isRefusal, type Request } from './request.js';
@@ -18,15 +19,15 @@ interface RowContext {
 /** The journal's row of an instruction that has just arrived. */
 export function rowOf(request: Request, { boot, sha256 }: RowContext): Row {
   const { key, kind, work, receivedAt, expiresInMs, digest, payloadDigest, who, epoch } = request;
-  const script = !isRefusal(work) && work.plan.do === 'run_script' ? work.plan : undefined;
+  const task = !isRefusal(work) && isTask(work.plan) ? work.plan : undefined;
   const { lanes, repeat } = isRefusal(work) ? kind.scheduling : work;
   return receivedRow({
     ...key,
     ...{ type: kind.type, digest, payloadDigest, who, epoch, lanes, repeat, receivedAt, boot },
     expiresAt: expiresInMs === undefined ? undefined : receivedAt + expiresInMs,
     waiterMs: isRefusal(work) ? USUAL_WAITER_MS : work.waiterMs,
-    task: script === undefined ? undefined : taskIdOf(key, sha256),
-    background: script?.background ?? false,
+    task: task === undefined ? undefined : taskIdOf(key, sha256),
+    background: task?.do === 'run_script' && task.background,
   });
 }
 
@@ -56,7 +57,7 @@ export function restoredItem(row: Row, run: Item['run'], scheduling?: Scheduling
 }
 
 export function withoutRunnersDeadline({ lanes, slot, deadlineMs, repeat, plan }: Work): Scheduling {
-  return { lanes, slot, repeat, deadlineMs: plan.do === 'run_script' ? undefined : deadlineMs };
+  return { lanes, slot, repeat, deadlineMs: isTask(plan) ? undefined : deadlineMs };
 }
 
 /** For an instruction that has ended. */

@@ -1,5 +1,5 @@
 import { kindOf } from '../../domain/instruction/catalogue.js';
-import type { Work } from '../../domain/instruction/kinds/kind.js';
+import type { Reading, Work } from '../../domain/instruction/kinds/kind.js';
 import { keyText } from '../../domain/instruction/model.js';
 import { afterRestart, interruptedText, type TaskEvidence } from '../../domain/instruction/restart.js';
 import { finishedRow, isFinished, type Row } from '../../domain/instruction/row.js';
@@ -11,7 +11,7 @@ import type { EffectResult, Effects } from './effects.js';
 import { neverRun, restoredItem, withoutRunnersDeadline } from './items.js';
 import { decodePayload } from './payload.js';
 import { keyOf, type Results } from './results.js';
-import { BACKGROUND_ANSWER, scriptAnswer } from './script-effect.js';
+import { BACKGROUND_ANSWER } from './script-effect.js';
 import { taskIdOf } from './task-id.js';
 import type { Records, Workbench } from './workbench.js';
 
@@ -24,6 +24,7 @@ export interface RecoveryParts {
   readonly records: Records;
   readonly effects: Effects;
   readonly sha256: (text: string) => string;
+  readonly reading: Reading;
 }
 
 /** What an earlier process has left: each row is adopted, run again, answered or given back, in the order in which they were received. */
@@ -74,15 +75,17 @@ export class Recovery {
   }
 
   #adopt(row: Row): void {
-    const { tasks, workbench } = this.#parts;
+    const { tasks, workbench, effects } = this.#parts;
     const wait = async (options: CallOptions): Promise<EffectResult> =>
-      row.background ? { answer: BACKGROUND_ANSWER } : { answer: scriptAnswer(await tasks.adopt(this.#taskOf(row), options)) };
+      row.background
+        ? { answer: BACKGROUND_ANSWER }
+        : { answer: effects.ended(row.type, await tasks.adopt(this.#taskOf(row), options)) };
     workbench.adopt(restoredItem(row, wait));
   }
 
   async #rerun({ row }: JournalEntry, options: CallOptions): Promise<void> {
-    const { journal, workbench, effects } = this.#parts;
-    const work = workOf(row, await journal.payload(keyOf(row), options).catch(() => undefined));
+    const { journal, workbench, effects, reading } = this.#parts;
+    const work = workOf(row, reading, await journal.payload(keyOf(row), options).catch(() => undefined));
     if (work === undefined) return this.#interrupted(row, options);
     workbench.add(restoredItem(row, (context) => effects.run(work.plan, context), withoutRunnersDeadline(work)));
   }
@@ -101,10 +104,10 @@ export class Recovery {
 }
 
 /** Undefined when this version no longer understands it. */
-function workOf(row: Row, jsonB64: string | undefined): Work | undefined {
+function workOf(row: Row, reading: Reading, jsonB64: string | undefined): Work | undefined {
   const kind = kindOf(row.type);
   if (kind?.read === undefined || jsonB64 === undefined) return undefined;
   const decoded = decodePayload(jsonB64, kind);
-  const read = 'problem' in decoded ? decoded : kind.read(decoded.json);
+  const read = 'problem' in decoded ? decoded : kind.read(decoded.json, reading);
   return 'work' in read ? read.work : undefined;
 }

@@ -1,5 +1,5 @@
 import { kindOf } from '../../domain/instruction/catalogue.js';
-import type { Kind, Work } from '../../domain/instruction/kinds/kind.js';
+import type { Kind, Reading, Work } from '../../domain/instruction/kinds/kind.js';
 import type { InstructionKey } from '../../domain/instruction/model.js';
 import { type InstructionPolicy, judgeInstruction } from '../../domain/instruction/policy.js';
 import type { Epoch, ServerMessage } from '../../domain/link/model.js';
@@ -48,6 +48,7 @@ interface Context {
   readonly receivedAt: number;
   readonly receivedMonotonic: number;
   readonly sha256: (text: string) => string;
+  readonly reading: Reading;
 }
 
 /** Undefined for a type that this version does not know. Decodes only what is built and allowed. */
@@ -59,19 +60,19 @@ export function readRequest({ type, jsonB64, expiresInMs }: ServerMessage, conte
   return {
     ...{ key, kind, who, epoch, jsonB64, payloadDigest, expiresInMs, receivedAt, receivedMonotonic },
     digest: sha256(`${type}\n${payloadDigest}`),
-    ...readWork(kind, jsonB64, context.policy),
+    ...readWork(kind, jsonB64, context),
   };
 }
 
-function readWork(kind: Kind, jsonB64: string, policy: InstructionPolicy): Pick<Request, 'work' | 'rule'> {
+function readWork(kind: Kind, jsonB64: string, { policy, reading }: Context): Pick<Request, 'work' | 'rule'> {
   const { type } = kind;
   const byType = judgeInstruction(policy, type, undefined);
   if (!byType.allowed) return denied(byType.rule);
   if (kind.read === undefined) return refused('not_built', `NOT_BUILT: ${type} is not built yet in this version of the agent`);
   const decoded = decodePayload(jsonB64, kind);
-  const read = 'problem' in decoded ? decoded : kind.read(decoded.json);
+  const read = 'problem' in decoded ? decoded : kind.read(decoded.json, reading);
   if ('problem' in read) return refused('payload', `INVALID: ${type}: ${read.problem}`);
-  const verdict = judgeInstruction(policy, type, read.work.script);
+  const verdict = judgeInstruction(policy, type, read.work.subject);
   return verdict.allowed ? { rule: verdict.rule, work: read.work } : denied(verdict.rule);
 }
 

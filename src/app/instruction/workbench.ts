@@ -274,7 +274,8 @@ function refused(item: Item, text: string): Ended {
 
 function outcomeOf(answer: Answer, cancelled: boolean): Outcome {
   if (cancelled && answer.kind === 'error') return 'cancelled';
-  return answer.kind === 'error' ? 'failed' : 'done';
+  const isFailure = answer.kind === 'error' || (answer.kind === 'json' && answer.type.endsWith('_ERROR'));
+  return isFailure ? 'failed' : 'done';
 }
 
 const NEVER = new AbortController().signal;

@@ -9,6 +9,7 @@ import { runnerPath, systemdRunPath } from '../../adapters/instruction/runner-pr
 import { SqliteJournal } from '../../adapters/instruction/sqlite-journal.js';
 import { SystemdServiceManager } from '../../adapters/instruction/systemd-service-manager.js';
 import { ApiNodeRoles } from '../../adapters/kubernetes/api-node-roles.js';
+import { parseYamlDocuments } from '../../adapters/kubernetes/yaml-documents.js';
 import { GrpcControlLink } from '../../adapters/link/grpc-control-link.js';
 import { LinkConnections } from '../../adapters/link/link-connections.js';
 import { GrpcLogConnection } from '../../adapters/log/grpc-log-connection.js';
@@ -17,6 +18,8 @@ import { UndiciWebClient } from '../../adapters/outbound/undici-web-client.js';
 import { RenewalSubsystem } from '../../app/certificate/renewal-subsystem.js';
 import { VipRoutesSubsystem } from '../../app/dataplane/vip-routes-subsystem.js';
 import { InstructionEngine } from '../../app/instruction/instruction-engine.js';
+import { HelmEffect } from '../../app/kubernetes/helm-effect.js';
+import { KubernetesEffect } from '../../app/kubernetes/kubernetes-effect.js';
 import { LinkSubsystem } from '../../app/link/link-subsystem.js';
 import { LocalLog } from '../../app/log/local-log.js';
 import { RemoteLogConsumer } from '../../app/log/remote-log-consumer.js';
@@ -35,10 +38,11 @@ import { NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '..
 
 /** What this agent does beyond the base protocol. */
 const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
+const ADMIN_CONFIG = '/etc/kubernetes/admin.conf' as AbsolutePath;
 /** What is restarted when the control plane asks for it. */
 export const AGENT_UNIT = 'holdfast-agent.service';
-/** Scripts get this and nothing of ours. */
-const SCRIPT_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };
+/** Programs of instructions get this and nothing of ours. */
+export const TASK_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };
 
 /** A node's dealings with its control plane. */
 export const linkModule = new ContainerModule(({ bind }) => {
@@ -161,18 +165,40 @@ function bindInstructions(bind: Bind): void {
   bind(NodePorts.policy)
     .toResolvedValue(({ config }) => ({ current: policyOf(config) }), [Root.facts])
     .inSingletonScope();
+  bind(NodePorts.tasks)
+    .toResolvedValue(
+      ({ paths }) =>
+        new NativeTaskRunner({
+          folder: paths.run,
+          runnerPath: runnerPath(process.env.HOLDFAST_RUNNER),
+          systemdRun: systemdRunPath(),
+        }),
+      [Root.facts],
+    )
+    .inSingletonScope();
+  bind(NodePorts.kubernetes)
+    .toResolvedValue(
+      ({ root }, commands, tasks) =>
+        new KubernetesEffect({ commands, tasks, kubeconfig: under(root, ADMIN_CONFIG), env: TASK_ENV }),
+      [Root.node, Ports.commands, NodePorts.tasks],
+    )
+    .inSingletonScope();
+  bind(NodePorts.web).toConstantValue(new UndiciWebClient());
+  bind(NodePorts.helm)
+    .toResolvedValue(
+      ({ root }, commands, tasks, web, clock) =>
+        new HelmEffect({ commands, tasks, web, clock, kubeconfig: under(root, ADMIN_CONFIG), env: TASK_ENV }),
+      [Root.node, Ports.commands, NodePorts.tasks, NodePorts.web, Ports.clock],
+    )
+    .inSingletonScope();
   bind(NodeSubsystems.engine)
     .toResolvedValue(
-      ({ paths, config }, { machine, rootFingerprint }, journal, audit, policy, agent, clock, logger) =>
+      ({ config }, { machine, rootFingerprint }, journal, audit, policy, tasks, kubernetes, helm, web, agent, clock, logger) =>
         new InstructionEngine({
           journal,
           audit,
-          tasks: new NativeTaskRunner({
-            folder: paths.run,
-            runnerPath: runnerPath(process.env.HOLDFAST_RUNNER),
-            systemdRun: systemdRunPath(),
-          }),
-          web: new UndiciWebClient(),
+          tasks,
+          web,
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
           clock,
           logger: logger.child({ subsystem: 'instructions' }),
@@ -183,15 +209,36 @@ function bindInstructions(bind: Bind): void {
           boot: machine.boot,
           rootFingerprint: () => rootFingerprint,
           sources: { installer: config.installer, conductor: config.conductor ?? conductorOf(config.installer) },
-          scriptEnv: SCRIPT_ENV,
+          scriptEnv: TASK_ENV,
+          kubernetes,
+          helm,
+          reading: { yaml: parseYamlDocuments },
         }),
-      [Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.policy, Root.agent, Ports.clock, Ports.logger],
+      [
+        Root.facts,
+        Root.node,
+        NodePorts.journal,
+        Ports.audit,
+        NodePorts.policy,
+        NodePorts.tasks,
+        NodePorts.kubernetes,
+        NodePorts.helm,
+        NodePorts.web,
+        Root.agent,
+        Ports.clock,
+        Ports.logger,
+      ],
     )
     .inSingletonScope();
 }
 
-export function policyOf({ instructionsAllow, instructionsDeny, scriptsAllow, scriptsDeny }: Config): InstructionPolicy {
-  return { allow: instructionsAllow, deny: instructionsDeny, scripts: { allow: scriptsAllow, deny: scriptsDeny } };
+export function policyOf(config: Config): InstructionPolicy {
+  return {
+    allow: config.instructionsAllow,
+    deny: config.instructionsDeny,
+    scripts: { allow: config.scriptsAllow, deny: config.scriptsDeny },
+    kubectl: { allow: config.kubectlAllow, deny: config.kubectlDeny },
+  };
 }
 
 /** `https://get.example` has its scripts by path at `https://api.example`. */
@@ -244,7 +291,7 @@ function bindLink(bind: Bind): void {
           }),
           roles: new ApiNodeRoles({
             apiServerManifest: inRoot('/etc/kubernetes/manifests/kube-apiserver.yaml'),
-            adminConfig: inRoot('/etc/kubernetes/admin.conf'),
+            adminConfig: inRoot(ADMIN_CONFIG),
             kubeletConfig: inRoot('/etc/kubernetes/kubelet.conf'),
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,

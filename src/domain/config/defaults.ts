@@ -27,6 +27,7 @@ export function defaults(mode: Mode): Config {
     installer: 'https://get.runos.com',
     instructionsDeny: ['REINSTALL_NODE'],
     scriptsDeny: [],
+    kubectlDeny: [],
     auditOnFailure: 'refuse',
   };
 }

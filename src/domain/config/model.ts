@@ -70,6 +70,9 @@ export interface Config {
   /** Names of scripts; a `*` at the end stands for anything. */
   readonly scriptsAllow?: readonly string[];
   readonly scriptsDeny: readonly string[];
+  /** Verbs of kubectl, such as `get` or `rollout restart`; a `*` at the end stands for anything. */
+  readonly kubectlAllow?: readonly string[];
+  readonly kubectlDeny: readonly string[];
   readonly auditOnFailure: (typeof auditFailures)[number];
 }
 
@@ -338,6 +341,22 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'live',
     value: 'names',
     help: 'scripts that are not run; a * at the end stands for anything',
+  },
+  kubectlAllow: {
+    path: 'instructions.kubectl.allow',
+    text: 'list',
+    of: agentOnly,
+    applies: 'live',
+    value: 'verbs',
+    help: 'the only verbs of kubectl that are run; a * at the end stands for anything',
+  },
+  kubectlDeny: {
+    path: 'instructions.kubectl.deny',
+    text: 'list',
+    of: agentOnly,
+    applies: 'live',
+    value: 'verbs',
+    help: 'verbs of kubectl that are not run; a * at the end stands for anything',
   },
   auditOnFailure: {
     path: 'audit.onFailure',

@@ -44,9 +44,11 @@ export function renderSetting(setting: Setting, config: Config): string {
       return config.nodeIp ?? "the connection's";
     case 'instructionsAllow':
     case 'scriptsAllow':
+    case 'kubectlAllow':
       return listed(config[setting] ?? [], 'all');
     case 'instructionsDeny':
     case 'scriptsDeny':
+    case 'kubectlDeny':
       return listed(config[setting], 'none');
     case 'logLevel':
     case 'outboxCapacity':

@@ -106,6 +106,8 @@ export function layerSchema(mode: Mode) {
           instructionsDeny: file.instructions?.deny,
           scriptsAllow: file.instructions?.scripts?.allow,
           scriptsDeny: file.instructions?.scripts?.deny,
+          kubectlAllow: file.instructions?.kubectl?.allow,
+          kubectlDeny: file.instructions?.kubectl?.deny,
           auditOnFailure: file.audit?.onFailure,
         }),
     );
@@ -153,6 +155,10 @@ const scripts = list('names of scripts; a * may stand at the end', (text) =>
   /^[\w./-]+\*?$|^\*$/.test(text) ? text : undefined,
 );
 
+const verbs = list('verbs of kubectl, such as get or rollout status; a * may stand at the end', (text) =>
+  /^(?:[a-z-]+(?: [a-z-]*)?)?\*$|^[a-z-]+(?: [a-z-]+)?$/.test(text) ? text : undefined,
+);
+
 const file = leaf('an absolute path', textual(absolutePath));
 
 function etcdUrl(text: string): string | undefined {
@@ -186,6 +192,7 @@ const instructionsGroup = z.strictObject({
   allow: types,
   deny: types,
   scripts: z.strictObject({ allow: scripts, deny: scripts }).optional(),
+  kubectl: z.strictObject({ allow: verbs, deny: verbs }).optional(),
 });
 
 /** A list of texts, or one of them alone. */

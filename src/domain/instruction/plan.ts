@@ -1,9 +1,22 @@
+import type { HelmInstallPlan, HelmUninstallPlan } from '../kubernetes/helm.js';
+import type { KubectlTask, KubernetesPlan } from '../kubernetes/model.js';
+
 /** What is to be done, for the shell to do. */
 export type Plan =
   | { readonly do: 'report_status' }
   | ScriptPlan
   | WebPlan
+  | KubernetesPlan
+  | HelmInstallPlan
+  | HelmUninstallPlan
   | { readonly do: 'restart_service'; readonly delaySeconds: number };
+
+/** Those whose program has a runner: it goes on when this process dies, and is adopted by the next (engine.md A4). */
+export type TaskPlan = ScriptPlan | KubectlTask | HelmInstallPlan;
+
+export function isTask(plan: Plan): plan is TaskPlan {
+  return plan.do === 'run_script' || plan.do === 'kubectl_once' || plan.do === 'helm_install';
+}
 
 export interface ScriptPlan {
   readonly do: 'run_script';

@@ -5,10 +5,20 @@ export interface InstructionPolicy {
   /** Undefined: all but the denied ones. */
   readonly allow: readonly InstructionType[] | undefined;
   readonly deny: readonly InstructionType[];
-  readonly scripts: {
-    readonly allow: readonly string[] | undefined;
-    readonly deny: readonly string[];
-  };
+  readonly scripts: NamePolicy;
+  /** Of verbs of kubectl, `get` or `rollout status`. */
+  readonly kubectl: NamePolicy;
+}
+
+export interface NamePolicy {
+  readonly allow: readonly string[] | undefined;
+  readonly deny: readonly string[];
+}
+
+/** What an instruction is about, where a policy may name that. */
+export interface PolicySubject {
+  readonly kind: 'script' | 'kubectl';
+  readonly name: string;
 }
 
 /** Everything but the one that replaces the machine's system. */
@@ -16,6 +26,7 @@ export const USUAL_POLICY: InstructionPolicy = {
   allow: undefined,
   deny: ['REINSTALL_NODE'],
   scripts: { allow: undefined, deny: [] },
+  kubectl: { allow: undefined, deny: [] },
 };
 
 export interface Verdict {
@@ -27,21 +38,22 @@ export interface Verdict {
 export const DEFAULT_RULE = 'default';
 
 /** Denials go before permissions. */
-export function judgeInstruction(policy: InstructionPolicy, type: InstructionType, script: string | undefined): Verdict {
+export function judgeInstruction(policy: InstructionPolicy, type: InstructionType, subject: PolicySubject | undefined): Verdict {
   if (policy.deny.includes(type)) return { allowed: false, rule: `instructions.deny: ${type}` };
   if (policy.allow !== undefined && !policy.allow.includes(type))
     return { allowed: false, rule: `instructions.allow does not name ${type}` };
-  return script === undefined ? byType(policy, type) : judgeScript(policy, type, script);
+  return subject === undefined ? byType(policy, type) : judgeSubject(policy, type, subject);
 }
 
-function judgeScript(policy: InstructionPolicy, type: InstructionType, script: string): Verdict {
-  const { allow, deny } = policy.scripts;
-  const denied = deny.find((pattern) => matches(pattern, script));
-  if (denied !== undefined) return { allowed: false, rule: `instructions.scripts.deny: ${denied}` };
+function judgeSubject(policy: InstructionPolicy, type: InstructionType, { kind, name }: PolicySubject): Verdict {
+  const setting = kind === 'script' ? 'scripts' : 'kubectl';
+  const { allow, deny } = policy[setting];
+  const denied = deny.find((pattern) => matches(pattern, name));
+  if (denied !== undefined) return { allowed: false, rule: `instructions.${setting}.deny: ${denied}` };
   if (allow === undefined) return byType(policy, type);
-  const allowed = allow.find((pattern) => matches(pattern, script));
-  if (allowed === undefined) return { allowed: false, rule: `instructions.scripts.allow does not name ${script}` };
-  return { allowed: true, rule: `instructions.scripts.allow: ${allowed}` };
+  const allowed = allow.find((pattern) => matches(pattern, name));
+  if (allowed === undefined) return { allowed: false, rule: `instructions.${setting}.allow does not name ${name}` };
+  return { allowed: true, rule: `instructions.${setting}.allow: ${allowed}` };
 }
 
 function byType({ allow }: InstructionPolicy, type: InstructionType): Verdict {

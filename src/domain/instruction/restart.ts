@@ -24,7 +24,9 @@ export function afterRestart(row: Row, evidence: TaskEvidence, hasPayload: boole
   if (row.state === 'received') return 'not_started';
   if (evidence === 'running' || evidence === 'exited') return 'adopt';
   const expired = row.expiresAt !== undefined && now >= row.expiresAt;
-  const mayRepeat = row.repeat === 'repeat' && hasPayload && row.attempt < MOST_ATTEMPTS && !expired;
+  // A probe looks at what the first attempt has done before it acts.
+  const converges = row.repeat === 'repeat' || row.repeat === 'probe';
+  const mayRepeat = converges && hasPayload && row.attempt < MOST_ATTEMPTS && !expired;
   if (mayRepeat) return 'rerun';
   return evidence === 'not_started' && row.attempt < MOST_ATTEMPTS ? 'not_started' : 'interrupted';
 }

@@ -254,6 +254,11 @@ export const errorCodes = {
     retry: true,
     remedy: 'free disk space or mend the disk: until then reads are answered and instructions with effects are refused',
   },
+  'kubernetes.failed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend what the program says: it works with /etc/kubernetes/admin.conf of this node',
+  },
   'link.duplicate': {
     kind: 'conflict',
     retry: true,

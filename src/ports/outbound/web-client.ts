@@ -26,4 +26,10 @@ export interface WebClient {
    * `outbound.too_large`
    */
   request(request: WebRequest, options: CallOptions): Promise<WebResponse>;
+
+  /**
+   * Whether the guard lets a program of this machine go to `url` by itself: its name is looked up, and nothing is sent.
+   * @throws AgentError `outbound.refused`, `outbound.failed` when the name has no address
+   */
+  judge(url: string, options: CallOptions): Promise<void>;
 }

@@ -151,7 +151,7 @@ describe('the audit log', () => {
 test('the policy is asked for each instruction, and its rule is named', async () => {
   const world = new InstructionWorld();
   for (const name of ['good', 'bad']) world.script(name, name);
-  const policy = { allow: undefined, deny: [], scripts: { allow: ['good*'], deny: [] } };
+  const policy = { allow: undefined, deny: [], scripts: { allow: ['good*'], deny: [] }, kubectl: { allow: undefined, deny: [] } };
   const process = await world.start({ policy: () => policy });
   const session = process.connect(acknowledging(process));
   process.deliver('RUN_REMOTE_SCRIPT', 't1', { script: 'good' });

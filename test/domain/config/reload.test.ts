@@ -130,6 +130,8 @@ describe('planReload', () => {
       ['instructionsDeny', 'live'],
       ['scriptsAllow', 'live'],
       ['scriptsDeny', 'live'],
+      ['kubectlAllow', 'live'],
+      ['kubectlDeny', 'live'],
       ['auditOnFailure', 'restart'],
     ]);
   });

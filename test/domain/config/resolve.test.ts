@@ -49,6 +49,7 @@ describe('defaults', () => {
     installer: 'https://get.runos.com',
     instructionsDeny: ['REINSTALL_NODE'],
     scriptsDeny: [],
+    kubectlDeny: [],
     auditOnFailure: 'refuse',
   };
 
@@ -90,7 +91,12 @@ test('every setting, from a file', () => {
     server: { listen: { l1: '127.0.0.1:1', l2: '127.0.0.1:2' }, hosts: ['a.example'], account: 'acme', ...etcd },
     client: { server: { nodeward: 'a.example', installer: 'https://get.example', conductor: 'https://api.example' } },
     node: { ip: 'fd00:0::9' },
-    instructions: { allow: [], deny: ['UNINSTALL_NODE'], scripts: { allow: ['a*'], deny: ['*'] } },
+    instructions: {
+      allow: [],
+      deny: ['UNINSTALL_NODE'],
+      scripts: { allow: ['a*'], deny: ['*'] },
+      kubectl: { allow: ['get', 'rollout *'], deny: '*' },
+    },
     audit: { onFailure: 'continue' },
   };
   expect(configOf({ file: file(value) })).toEqual({
@@ -125,6 +131,8 @@ test('every setting, from a file', () => {
     instructionsDeny: ['UNINSTALL_NODE'],
     scriptsAllow: ['a*'],
     scriptsDeny: ['*'],
+    kubectlAllow: ['get', 'rollout *'],
+    kubectlDeny: ['*'],
     auditOnFailure: 'continue',
   });
 });
@@ -162,6 +170,8 @@ test('every setting, from variables and from flags', () => {
     instructionsDeny: 'UNINSTALL_NODE,REINSTALL_NODE',
     scriptsAllow: 'setup/*',
     scriptsDeny: 'setup/bad.sh,/t/x',
+    kubectlAllow: 'get,rollout *',
+    kubectlDeny: 'exec',
     auditOnFailure: 'continue',
   };
   const config = {
@@ -201,6 +211,8 @@ test('every setting, from variables and from flags', () => {
     instructionsDeny: ['UNINSTALL_NODE', 'REINSTALL_NODE'],
     scriptsAllow: ['setup/*'],
     scriptsDeny: ['setup/bad.sh', '/t/x'],
+    kubectlAllow: ['get', 'rollout *'],
+    kubectlDeny: ['exec'],
     auditOnFailure: 'continue',
   };
   const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
@@ -241,6 +253,8 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_INSTRUCTIONS_DENY --instructions-deny',
     'HOLDFAST_INSTRUCTIONS_SCRIPTS_ALLOW --instructions-scripts-allow',
     'HOLDFAST_INSTRUCTIONS_SCRIPTS_DENY --instructions-scripts-deny',
+    'HOLDFAST_INSTRUCTIONS_KUBECTL_ALLOW --instructions-kubectl-allow',
+    'HOLDFAST_INSTRUCTIONS_KUBECTL_DENY --instructions-kubectl-deny',
     'HOLDFAST_AUDIT_ON_FAILURE --audit-on-failure',
   ]);
 });

@@ -14,13 +14,13 @@ test('A8, D1: the table of kinds', () => {
   expect(lines.join('\n')).toBe(`SET_VPN_PEERS overlay urgent 60000 repeat 4096K later
 GET_NODE_STATUS - read 10000 read 256K built
 GET_CLUSTER_JOIN_CMD kubeadm work 90000 repeat 256K later
-APPLY_OPERATOR cr/* work 300000 repeat 4096K later
-APPLY_CR cr/* work 300000 repeat 4096K later
-DELETE_CR cr/* work 120000 repeat 256K later
-RUN_KUBECTL_COMMAND kubectl work 900000 never 256K later
+APPLY_OPERATOR cr/* work 300000 repeat 4096K built
+APPLY_CR cr/* work 300000 repeat 4096K built
+DELETE_CR cr/* work 120000 repeat 256K built
+RUN_KUBECTL_COMMAND kubectl work 900000 never 256K built
 RUN_REMOTE_SCRIPT - script 3600000 never 256K built
-INSTALL_HELM_CHART helm/* work 900000 probe 256K later
-UNINSTALL_HELM_CHART helm/* work 900000 repeat 256K later
+INSTALL_HELM_CHART helm/* work 900000 probe 256K built
+UNINSTALL_HELM_CHART helm/* work 900000 repeat 256K built
 RUN_WEB_REQUEST - work 30000 never 256K built
 UNINSTALL_NODE * urgent - never 256K? later
 REINSTALL_NODE * urgent - never 256K later
@@ -48,10 +48,116 @@ test('failures have the form of their kind', () => {
 });
 
 function read(type: string, payload: unknown): Work | string {
-  const result = kindOf(type)?.read?.(payload);
+  const result = kindOf(type)?.read?.(payload, { yaml: (text) => JSON.parse(text) });
   if (result === undefined) return 'not built';
   return 'work' in result ? result.work : result.problem;
 }
+
+const b64 = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64');
+const object = (metadata: object) => [{ apiVersion: 'v1', kind: 'Thing', metadata }];
+
+describe('APPLY_CR, APPLY_OPERATOR, DELETE_CR', () => {
+  test.each<[string, unknown, readonly string[], number]>([
+    ['APPLY_CR', { crB64: b64(object({ name: 'a', namespace: 'a' })) }, ['cr/a/a'], 120_000],
+    ['APPLY_CR', { crB64: b64(object({ name: 'a', namespace: 'b' })) }, ['cr/*'], 300_000],
+    ['APPLY_CR', { crB64: b64(object({ name: 'a' })) }, ['cr/*'], 300_000],
+    [
+      'APPLY_CR',
+      { crB64: b64([null, ...object({ name: 'a', namespace: 'a' }), ...object({ name: 'b', namespace: 'b' })]) },
+      ['cr/a/a', 'cr/b/b'],
+      120_000,
+    ],
+    ['APPLY_OPERATOR', { crdB64: b64(object({ name: 'a', namespace: 'a' })) }, ['cr/*'], 300_000],
+    ['DELETE_CR', { type: 'volumes', id: 'a' }, ['cr/a/a'], 120_000],
+  ])('D1: %s %j', (type, payload, lanes, deadlineMs) => {
+    expect(read(type, payload)).toMatchObject({ lanes, deadlineMs, repeat: 'repeat', slot: 'work' });
+  });
+
+  test.each<[string, unknown, string]>([
+    ['APPLY_CR', {}, 'crB64: base64 of YAML'],
+    ['APPLY_CR', { crB64: 'a' }, 'crB64: no padded base64'],
+    ['APPLY_CR', { crB64: Buffer.from([0xff]).toString('base64') }, 'crB64: no UTF-8 in the base64'],
+    ['APPLY_CR', { crB64: b64('[]') }, 'crB64: there is nothing in it'],
+    ['APPLY_CR', { crB64: b64([{ kind: 'x' }]) }, 'crB64: document 1: it has no apiVersion and kind'],
+    [
+      'APPLY_CR',
+      { crB64: b64(object({ generateName: 'a-' })) },
+      'crB64: document 1: an object with metadata.generateName is another one each time: give it a name',
+    ],
+    ['APPLY_OPERATOR', { crdB64: b64('{') }, "crdB64: Expected property name or '}' in JSON at position 1 (line 1 column 2)"],
+    ['DELETE_CR', { type: 'volumes', id: '-a' }, 'id: a name of Kubernetes'],
+    ['DELETE_CR', { type: '--all', id: 'a' }, 'type: the plural of a resource, such as volumes'],
+  ])('%s %j is refused', (type, payload, problem) => {
+    expect(read(type, payload)).toBe(problem);
+  });
+
+  test('what is too large to be parsed is taken for one that touches everything', () => {
+    const large = `a: b\n${' '.repeat(600 * 1024)}`;
+    expect(read('APPLY_CR', { crB64: b64(large) })).toMatchObject({ lanes: ['cr/*'] });
+    expect(read('APPLY_CR', { crB64: b64(`${large}\n  generateName: x`) })).toContain('give it a name');
+  });
+});
+
+describe('RUN_KUBECTL_COMMAND', () => {
+  test.each<[readonly string[], object]>([
+    [['get', 'pods'], { plan: { do: 'kubectl', verb: 'get', timeoutMs: 120_000 }, lanes: [], slot: 'read', repeat: 'read' }],
+    [['cordon', 'a'], { plan: { do: 'kubectl', timeoutMs: 900_000 }, lanes: ['kubectl'], slot: 'work', repeat: 'repeat' }],
+    [['create', 'ns', 'a'], { plan: { do: 'kubectl_once', argv: ['create', 'ns', 'a'] }, lanes: ['kubectl'], repeat: 'never' }],
+  ])('%j', (argv, expected) => {
+    expect(read('RUN_KUBECTL_COMMAND', argv)).toMatchObject(expected);
+  });
+
+  test.each<[unknown, string]>([
+    [{}, 'payload: a list of arguments'],
+    [[], 'payload: at least one argument'],
+    [['a\0b'], '0: text without NUL'],
+    [[1], '0: text'],
+    [['logs', '-f', 'a'], 'kubectl logs -f does not end by itself'],
+  ])('%j is refused', (argv, problem) => {
+    expect(read('RUN_KUBECTL_COMMAND', argv)).toBe(problem);
+  });
+});
+
+describe('INSTALL_HELM_CHART, UNINSTALL_HELM_CHART', () => {
+  const install = { repoUrl: 'https://charts.test', myRepoName: 'r', myChartName: 'web', chartName: 'nginx', namespace: 'ns' };
+
+  test('D1: the lane is the release', () => {
+    expect(read('INSTALL_HELM_CHART', { ...install, valuesUrl: '', version: '1.2.3' })).toMatchObject({
+      plan: {
+        do: 'helm_install',
+        release: 'web',
+        namespace: 'ns',
+        repoUrl: 'https://charts.test',
+        chart: 'nginx',
+        version: '1.2.3',
+        valuesUrl: '',
+      },
+      lanes: ['helm/ns/web'],
+      repeat: 'probe',
+    });
+    expect(read('UNINSTALL_HELM_CHART', { myRepoName: '', myChartName: 'web', namespace: 'ns' })).toMatchObject({
+      plan: { do: 'helm_uninstall', release: 'web', namespace: 'ns' },
+      lanes: ['helm/ns/web'],
+      repeat: 'repeat',
+    });
+  });
+
+  test.each<[object, string]>([
+    [{ repoUrl: 'http://charts.test' }, 'repoUrl: a URL with https or oci'],
+    [{ repoUrl: 'file:///etc' }, 'repoUrl: a URL with https or oci'],
+    [{ repoUrl: 'https://a b' }, 'repoUrl: a URL with https or oci'],
+    [{ myRepoName: '-r' }, 'myRepoName: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ myChartName: '--post-renderer' }, 'myChartName: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ chartName: 'a/b' }, 'chartName: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ namespace: 'A' }, 'namespace: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ namespace: 'a'.repeat(254) }, 'namespace: a name of a-z, 0-9, ., _ and -, not with - first'],
+    [{ valuesUrl: 'http://x' }, 'valuesUrl: a URL with https'],
+    [{ version: '--devel' }, 'version: a version'],
+    [{ version: '1;2' }, 'version: a version'],
+  ])('%j is refused', (changed, problem) => {
+    expect(read('INSTALL_HELM_CHART', { ...install, ...changed })).toBe(problem);
+  });
+});
 
 describe('RUN_REMOTE_SCRIPT', () => {
   test.each<[object, object]>([
@@ -73,7 +179,7 @@ describe('RUN_REMOTE_SCRIPT', () => {
     ],
     [
       { script: '/t/a/b.sh', params: null, sha256: '' },
-      { script: '/t/a/b.sh', plan: { params: {}, sha256: undefined } },
+      { subject: { kind: 'script', name: '/t/a/b.sh' }, plan: { params: {}, sha256: undefined } },
     ],
     [{ script: 'a', params: { x: [1] }, sha256: 'AB'.repeat(32) }, { plan: { params: { x: [1] }, sha256: 'ab'.repeat(32) } }],
   ])('%j', (payload, expected) => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { InstructionType } from '../../../src/domain/instruction/model.js';
 import {
   type InstructionPolicy,
@@ -6,13 +6,28 @@ import {
   judgeInstruction,
   USUAL_POLICY,
 } from '../../../src/domain/instruction/policy.js';
-import { instructionPolicySchema } from '../../../src/domain/instruction/schema.js';
 import { scriptUrl } from '../../../src/domain/instruction/script.js';
 
 const policy = (facts: Partial<InstructionPolicy> = {}): InstructionPolicy => ({ ...USUAL_POLICY, ...facts });
 const scripts = (allow: readonly string[] | undefined, deny: readonly string[] = []) => policy({ scripts: { allow, deny } });
 
+const verbs = (allow: readonly string[] | undefined, deny: readonly string[] = []) => policy({ kubectl: { allow, deny } });
+
 test.each<[string, InstructionPolicy, InstructionType, string | undefined, boolean, string]>([
+  ['any verb', USUAL_POLICY, 'RUN_KUBECTL_COMMAND', 'delete', true, 'default'],
+  ['a verb by name', verbs(['get']), 'RUN_KUBECTL_COMMAND', 'get', true, 'instructions.kubectl.allow: get'],
+  ['a family', verbs(['rollout *']), 'RUN_KUBECTL_COMMAND', 'rollout undo', true, 'instructions.kubectl.allow: rollout *'],
+  [
+    'a verb that is not named',
+    verbs(['get']),
+    'RUN_KUBECTL_COMMAND',
+    'delete',
+    false,
+    'instructions.kubectl.allow does not name delete',
+  ],
+  ['one that nobody can tell', verbs(['get']), 'RUN_KUBECTL_COMMAND', '', false, 'instructions.kubectl.allow does not name '],
+  ['a denied verb', verbs(undefined, ['exec']), 'RUN_KUBECTL_COMMAND', 'exec', false, 'instructions.kubectl.deny: exec'],
+  ['scripts are no verbs', verbs([]), 'RUN_REMOTE_SCRIPT', 'a', true, 'default'],
   ['all by default', USUAL_POLICY, 'UNINSTALL_NODE', undefined, true, 'default'],
   ['but one', USUAL_POLICY, 'REINSTALL_NODE', undefined, false, 'instructions.deny: REINSTALL_NODE'],
   ['a list of deny is the whole list', policy({ deny: [] }), 'REINSTALL_NODE', undefined, true, 'default'],
@@ -46,33 +61,9 @@ test.each<[string, InstructionPolicy, InstructionType, string | undefined, boole
     false,
     'instructions.deny: RUN_REMOTE_SCRIPT',
   ],
-])('%s', (_, rules, type, script, allowed, rule) => {
-  expect(judgeInstruction(rules, type, script)).toEqual({ allowed, rule });
-});
-
-describe('the configuration', () => {
-  test('defaults are the usual policy', () => {
-    expect(instructionPolicySchema.parse({})).toEqual(USUAL_POLICY);
-  });
-
-  test('says what it is told', () => {
-    const written = { allow: ['GET_NODE_STATUS'], deny: [], scripts: { allow: ['/t/*'], deny: ['x'] } };
-    expect(instructionPolicySchema.parse(written)).toEqual(written);
-    expect(instructionPolicySchema.parse({ scripts: { deny: ['x'] } })).toEqual({
-      ...USUAL_POLICY,
-      scripts: { allow: undefined, deny: ['x'] },
-    });
-  });
-
-  test.each([
-    { allow: ['NOTHING'] },
-    { allow: 'GET_NODE_STATUS' },
-    { scripts: { allow: ['a b'] } },
-    { scripts: { allow: ['*a'] } },
-    { other: 1 },
-  ])('%j is refused', (written) => {
-    expect(instructionPolicySchema.safeParse(written).success).toBe(false);
-  });
+])('%s', (_, rules, type, name, allowed, rule) => {
+  const kind = type === 'RUN_KUBECTL_COMMAND' ? 'kubectl' : 'script';
+  expect(judgeInstruction(rules, type, name === undefined ? undefined : { kind, name })).toEqual({ allowed, rule });
 });
 
 test('types are known by their names', () => {

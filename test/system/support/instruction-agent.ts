@@ -5,10 +5,13 @@ import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { SqliteJournal } from '../../../src/adapters/instruction/sqlite-journal.js';
 import { InstructionEngine } from '../../../src/app/instruction/instruction-engine.js';
+import { HelmEffect } from '../../../src/app/kubernetes/helm-effect.js';
+import { KubernetesEffect } from '../../../src/app/kubernetes/kubernetes-effect.js';
 import type { LinkSession } from '../../../src/app/link/link-session.js';
 import { USUAL_POLICY } from '../../../src/domain/instruction/policy.js';
 import type { LinkMessage, ServerMessage } from '../../../src/domain/link/model.js';
 import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
+import { FakeCommandRunner } from '../../fakes/fake-command-runner.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeServiceManager } from '../../fakes/fake-service-manager.js';
 import { FakeWebClient } from '../../fakes/fake-web-client.js';
@@ -29,9 +32,12 @@ for (let number = 0; number < Number(scripts); number++) {
 const clock = new SystemClock();
 const audit = new FakeAuditLog();
 await audit.open({ signal: new AbortController().signal });
+const tasks = new NativeTaskRunner({ folder: join(folder, 'run'), runnerPath: runner });
+const env = { PATH: '/usr/bin:/bin' };
+const kubernetes = { commands: new FakeCommandRunner(), tasks, web, clock, kubeconfig: '/nowhere', env };
 const engine = new InstructionEngine({
   journal: new SqliteJournal({ file: join(folder, 'journal.db'), clock, reserveBytes: 4_096 }),
-  tasks: new NativeTaskRunner({ folder: join(folder, 'run'), runnerPath: runner }),
+  tasks,
   ...{ audit, web, clock, sha256, services: new FakeServiceManager(), logger: new FakeLogger() },
   policy: () => USUAL_POLICY,
   onAuditFailure: 'refuse',
@@ -39,7 +45,10 @@ const engine = new InstructionEngine({
   boot: 'boot-1',
   rootFingerprint: () => 'root-1',
   sources: { installer: INSTALLER, conductor: undefined },
-  scriptEnv: { PATH: '/usr/bin:/bin' },
+  scriptEnv: env,
+  kubernetes: new KubernetesEffect(kubernetes),
+  helm: new HelmEffect(kubernetes),
+  reading: { yaml: () => [] },
 });
 await engine.start();
 

@@ -1,7 +1,17 @@
-import { LARGE_PAYLOAD_BYTES, unbuilt } from './kind.js';
+import { z } from 'zod';
+import { readDocuments } from '../../kubernetes/documents.js';
+import { manifest } from '../../kubernetes/schema.js';
+import { WIDE_DEADLINE_MS } from './apply-cr.js';
+import { built, LARGE_PAYLOAD_BYTES } from './kind.js';
 
-export const applyOperator = unbuilt({
+export const applyOperator = built({
   type: 'APPLY_OPERATOR',
-  scheduling: { lanes: ['cr/*'], slot: 'work', deadlineMs: 300_000, repeat: 'repeat' },
+  schema: z.object({ crdB64: manifest }),
+  scheduling: { lanes: ['cr/*'], slot: 'work', deadlineMs: WIDE_DEADLINE_MS, repeat: 'repeat' },
   maxPayloadBytes: LARGE_PAYLOAD_BYTES,
+  work({ crdB64: yaml }, { yaml: parse }) {
+    const read = readDocuments(yaml, parse);
+    if (typeof read === 'string') return { problem: `crdB64: ${read}` };
+    return { plan: { do: 'kubernetes_apply', yaml, timeoutMs: WIDE_DEADLINE_MS } };
+  },
 });

@@ -1,6 +1,8 @@
 import type { z } from 'zod';
+import type { ParseYaml } from '../../kubernetes/documents.js';
 import { type Answer, errorAnswer, type InstructionType, type RepeatClass, type SlotClass } from '../model.js';
 import type { Plan } from '../plan.js';
+import type { PolicySubject } from '../policy.js';
 
 const KIB = 1024;
 /** Of the decoded payload, checked before it is decoded (engine.md I4). */
@@ -20,10 +22,15 @@ export interface Scheduling {
 /** An instruction whose payload was understood. */
 export interface Work extends Scheduling {
   readonly plan: Plan;
-  /** The script's name, for the node's policy. */
-  readonly script?: string | undefined;
+  /** What the node's policy may name beside the type. */
+  readonly subject?: PolicySubject | undefined;
   /** How long an older server waits for the answer, and therefore how long it may wait in a queue; milliseconds. */
   readonly waiterMs: number;
+}
+
+/** What reading a payload takes that the domain does not have itself. */
+export interface Reading {
+  readonly yaml: ParseYaml;
 }
 
 export type ReadWork = { readonly work: Work } | { readonly problem: string };
@@ -39,28 +46,35 @@ export interface Kind {
   /** What a failure is answered with, also one to journal it. */
   failure(text: string): Answer;
   /** Of the decoded payload. Undefined: this version does not have it yet. */
-  readonly read: ((json: unknown) => ReadWork) | undefined;
+  readonly read: ((json: unknown, reading: Reading) => ReadWork) | undefined;
 }
 
 /** An older server's waiter lives 30 s (engine.md A11): what waits for 25 s in a queue is too late. */
 const QUEUE_MS = 25_000;
+
+interface Problem {
+  readonly problem: string;
+}
 
 interface Built<Schema extends z.ZodType> {
   readonly type: InstructionType;
   readonly schema: Schema;
   readonly scheduling: Scheduling;
   readonly mayBeEmpty?: boolean;
-  /** What differs for this payload. */
-  readonly work: (payload: z.output<Schema>) => { readonly plan: Plan } & Partial<Work>;
+  readonly maxPayloadBytes?: number;
+  /** What differs for this payload, or what is wrong with it. */
+  readonly work: (payload: z.output<Schema>, reading: Reading) => ({ readonly plan: Plan } & Partial<Work>) | Problem;
 }
 
-export function built<Schema extends z.ZodType>({ type, schema, scheduling, mayBeEmpty = false, work }: Built<Schema>): Kind {
+export function built<Schema extends z.ZodType>(kind: Built<Schema>): Kind {
+  const { type, schema, scheduling, mayBeEmpty = false, maxPayloadBytes = USUAL_PAYLOAD_BYTES, work } = kind;
   return {
-    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes: USUAL_PAYLOAD_BYTES, failure: errorAnswer },
-    read(json) {
+    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes, failure: errorAnswer },
+    read(json, reading) {
       const parsed = schema.safeParse(json);
       if (!parsed.success) return { problem: problemText(parsed.error) };
-      return { work: { ...scheduling, waiterMs: QUEUE_MS, ...work(parsed.data) } };
+      const read = work(parsed.data, reading);
+      return 'problem' in read ? read : { work: { ...scheduling, waiterMs: QUEUE_MS, ...read } };
     },
   };
 }

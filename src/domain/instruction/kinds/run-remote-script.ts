@@ -40,7 +40,7 @@ export const runRemoteScript = built({
         ...{ script, params: params ?? {}, timeoutMs, background },
         sha256: sha256 ? sha256.toLowerCase() : undefined,
       },
-      script,
+      subject: { kind: 'script', name: script },
       lanes: lane ? [`script/${lane}`] : [],
       deadlineMs: timeoutMs,
       // Whoever waits for a script waits as long as it may run (engine.md A11).

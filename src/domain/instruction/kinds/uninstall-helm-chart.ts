@@ -1,6 +1,19 @@
-import { unbuilt } from './kind.js';
+import { z } from 'zod';
+import { helmName } from '../../kubernetes/schema.js';
+import { built } from './kind.js';
 
-export const uninstallHelmChart = unbuilt({
+const DEADLINE_MS = 15 * 60_000;
+
+export const uninstallHelmChart = built({
   type: 'UNINSTALL_HELM_CHART',
-  scheduling: { lanes: ['helm/*'], slot: 'work', deadlineMs: 900_000, repeat: 'repeat' },
+  schema: z.object({
+    myRepoName: helmName.or(z.literal('')).nullish(),
+    myChartName: helmName,
+    namespace: helmName,
+  }),
+  scheduling: { lanes: ['helm/*'], slot: 'work', deadlineMs: DEADLINE_MS, repeat: 'repeat' },
+  work: ({ myChartName: release, namespace }) => ({
+    plan: { do: 'helm_uninstall', release, namespace, timeoutMs: DEADLINE_MS },
+    lanes: [`helm/${namespace}/${release}`],
+  }),
 });

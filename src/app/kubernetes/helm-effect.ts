@@ -1,0 +1,170 @@
+import { type Answer, errorAnswer } from '../../domain/instruction/model.js';
+import { AgentError } from '../../domain/kernel/errors.js';
+import {
+  decideInstall,
+  doneText,
+  HELM_FILES,
+  type HelmInstallPlan,
+  type HelmRelease,
+  type HelmUninstallPlan,
+  helmAnswer,
+  helmFailure,
+  historyArgv,
+  installArgv,
+  isAbsent,
+  lastGood,
+  listArgv,
+  type ReleaseState,
+  readReleases,
+} from '../../domain/kubernetes/helm.js';
+import { failureText } from '../../domain/kubernetes/model.js';
+import type { CallOptions } from '../../ports/call-options.js';
+import type { Clock } from '../../ports/clock.js';
+import type { CommandResult, CommandRunner } from '../../ports/command/command-runner.js';
+import type { TaskExit, TaskRunner } from '../../ports/instruction/task-runner.js';
+import type { WebClient } from '../../ports/outbound/web-client.js';
+import type { EffectContext } from '../instruction/effects.js';
+import { CANCELLED_RUNNING } from '../instruction/script-effect.js';
+import { programEnd } from './kubernetes-effect.js';
+
+const ASK_MS = 60_000;
+const RECOVER_MS = 5 * 60_000;
+const FETCH_MS = 30_000;
+const MAX_VALUES_BYTES = 1024 * 1024;
+/** Of each stream; a history has 10 revisions unless the release says otherwise. */
+const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
+const STEP = /^release at revision (\d+)$/;
+
+export interface HelmEffectParts {
+  readonly commands: CommandRunner;
+  readonly tasks: TaskRunner;
+  readonly web: WebClient;
+  readonly clock: Clock;
+  /** The kubeconfig of this node. */
+  readonly kubeconfig: string;
+  /** The whole environment of a task. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Charts of helm. One run works on a release at a time: their lane is the release's. */
+export class HelmEffect {
+  readonly #parts: HelmEffectParts;
+
+  constructor(parts: HelmEffectParts) {
+    this.#parts = parts;
+  }
+
+  /** A release that a dead run has left half done is brought back first. @throws AgentError `command.*`, `instruction.*`, `outbound.*` */
+  async install(plan: HelmInstallPlan, context: EffectContext): Promise<Answer> {
+    const state = await this.#state(plan, context);
+    const step = STEP.exec(context.step ?? '')?.[1];
+    const decision = decideInstall(plan, state, step === undefined ? undefined : Number(step), this.#parts.clock.now());
+    if (decision.do === 'done') return helmAnswer('INSTALL_HELM_CHART', ended(doneText(plan, decision.state)));
+    const values = await this.#values(plan, context);
+    await this.#judge(plan, context);
+    // From here on a later attempt can tell what this one has done.
+    if (step === undefined) await context.reached(`release at revision ${state?.revision ?? 0}`);
+    if (decision.do === 'recover') await this.#recover(plan, context);
+    context.signal.throwIfAborted();
+    return helmTaskAnswer(await this.#run(plan, values, context));
+  }
+
+  /** One that is absent is uninstalled. @throws AgentError `command.*` */
+  async uninstall({ release, namespace, timeoutMs }: HelmUninstallPlan, options: CallOptions): Promise<Answer> {
+    const end = await this.#ask(['helm', 'uninstall', release, '--namespace', namespace], timeoutMs, options);
+    const type = 'UNINSTALL_HELM_CHART';
+    return isAbsent(end) ? helmAnswer(type, ended(`release ${release} in ${namespace} is not there`)) : helmAnswer(type, end);
+  }
+
+  async #state(release: HelmRelease, options: CallOptions): Promise<ReleaseState | undefined> {
+    const [state] = await this.#releases(listArgv(release), options);
+    return state;
+  }
+
+  async #recover(release: HelmRelease, options: CallOptions): Promise<void> {
+    const { release: name, namespace } = release;
+    const good = lastGood(await this.#releases(historyArgv(release), options));
+    const argv =
+      good === undefined
+        ? ['helm', 'uninstall', name, '--namespace', namespace]
+        : ['helm', 'rollback', name, String(good), '--namespace', namespace];
+    const end = await this.#ask(argv, RECOVER_MS, options);
+    if (end.exitCode !== 0 && !isAbsent(end))
+      throw new AgentError('kubernetes.failed', { problem: failureText(argv.slice(0, 2).join(' '), end) });
+  }
+
+  async #releases(argv: readonly string[], options: CallOptions): Promise<readonly ReleaseState[]> {
+    const end = await this.#ask(argv, ASK_MS, options);
+    const read = end.exitCode === 0 ? readReleases(parsed(end.stdout), instant) : undefined;
+    if (read === undefined) throw new AgentError('kubernetes.failed', { problem: failureText(argv.slice(0, 2).join(' '), end) });
+    return read;
+  }
+
+  /** Fetched here: helm would follow a redirect to anywhere. */
+  async #values({ valuesUrl: url }: HelmInstallPlan, { signal }: CallOptions): Promise<Uint8Array | undefined> {
+    if (url === '') return undefined;
+    const request = { url, method: 'GET', headers: {}, body: undefined, timeoutMs: FETCH_MS, guarded: true };
+    const { status, body } = await this.#parts.web.request({ ...request, maxBytes: MAX_VALUES_BYTES }, { signal });
+    if (status >= 200 && status <= 299) return body;
+    throw new AgentError('outbound.failed', { problem: `${url} answered with status ${status}` });
+  }
+
+  /** helm connects by itself: between this look-up and its own a name may change, as far as its TTL lets it. */
+  async #judge({ repoUrl }: HelmInstallPlan, options: CallOptions): Promise<void> {
+    await this.#parts.web.judge(repoUrl.replace(/^oci:/, 'https:'), options);
+  }
+
+  #run(plan: HelmInstallPlan, values: Uint8Array | undefined, { task: id, signal }: EffectContext): Promise<TaskExit> {
+    const { tasks, kubeconfig, env } = this.#parts;
+    const repositories = new TextEncoder().encode('repositories: []\n');
+    return tasks.run(
+      {
+        // A runner takes absolute paths: `env` finds the program in PATH.
+        ...{
+          id,
+          argv: ['/usr/bin/env', ...installArgv(plan, values !== undefined)],
+          env: { ...env, KUBECONFIG: kubeconfig },
+          cwd: '/',
+        },
+        files: { [HELM_FILES.repositories]: repositories, ...(values === undefined ? {} : { [HELM_FILES.values]: values }) },
+        ...{ timeoutMs: plan.timeoutMs, maxOutputBytes: MAX_OUTPUT_BYTES },
+      },
+      { signal },
+    );
+  }
+
+  #ask(argv: readonly string[], timeoutMs: number, { signal }: CallOptions): Promise<CommandResult> {
+    const { commands, kubeconfig } = this.#parts;
+    const [program = 'helm', ...rest] = argv;
+    return commands.run(
+      { argv: [program, ...rest], env: { KUBECONFIG: kubeconfig }, timeoutMs, maxOutputBytes: MAX_OUTPUT_BYTES },
+      { signal },
+    );
+  }
+}
+
+/** Also of one that an earlier process has started. */
+export function helmTaskAnswer(exit: TaskExit): Answer {
+  if (exit.cancelled) return errorAnswer(CANCELLED_RUNNING);
+  const end = programEnd(exit);
+  return exit.startError === undefined
+    ? helmAnswer('INSTALL_HELM_CHART', end)
+    : helmFailure('INSTALL_HELM_CHART', failureText('helm', end));
+}
+
+function ended(stdout: string) {
+  return { exitCode: 0, timedOut: false, stdout, stderr: '', dropped: 0 };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Go prints a zone's name behind its offset: `2026-12-01 01:02:03.4567 +0000 UTC`. */
+function instant(text: string): number {
+  return Date.parse(text.replace(/ [A-Z]+$/, ''));
+}
