@@ -184,6 +184,17 @@ export const errorCodes = {
   },
   'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
   'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
+  'dnsmasq.failed': {
+    kind: 'internal',
+    retry: true,
+    remedy: 'look into the journal of dnsmasq on the node for why it did not stay up; the message says what it runs on now',
+  },
+  'dnsmasq.refused': { kind: 'invalid', retry: false, remedy: 'mend what dnsmasq says of the file; nothing was changed' },
+  'dnsmasq.unusable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'install dnsmasq as a service, and let nothing but a file of the agent stand at the place that is named',
+  },
   'fleet.unknown_certificate': {
     kind: 'not_found',
     retry: false,
