@@ -12,6 +12,7 @@ import { dataplaneModule } from './modules/dataplane.js';
 import { healthModule } from './modules/health.js';
 import { linkModule } from './modules/link.js';
 import { metricsModule } from './modules/metrics.js';
+import { overlayModule } from './modules/overlay.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A node of a fleet. Nothing runs until its agent starts. */
@@ -26,6 +27,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     auditModule,
     agentModule,
     linkModule,
+    overlayModule,
     dataplaneModule,
     healthModule,
     nodeAdminModule,
@@ -47,6 +49,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.health),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),
+    container.get(NodeSubsystems.overlay),
     container.get(NodeSubsystems.engine),
     container.get(NodeSubsystems.renewal),
     container.get(NodeSubsystems.link),

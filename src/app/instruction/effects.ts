@@ -5,6 +5,7 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { ServiceManager } from '../../ports/instruction/service-manager.js';
 import type { TaskId } from '../../ports/instruction/task-runner.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
+import type { OverlayEffect } from '../overlay/overlay-effect.js';
 import type { ScriptEffect } from './script-effect.js';
 
 /** A web page's body that is asked for: in JSON and base64 it becomes 12 MiB at least. */
@@ -30,6 +31,7 @@ export interface EffectParts {
   readonly web: WebClient;
   readonly services: ServiceManager;
   readonly scripts: ScriptEffect;
+  readonly overlay: Pick<OverlayEffect, 'run'>;
   readonly nodeIsReady: () => boolean;
 }
 
@@ -42,12 +44,14 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services } = this.#parts;
+    const { nodeIsReady, overlay, scripts, services } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
       case 'run_script':
         return { answer: await scripts.run(plan, context) };
+      case 'set_overlay':
+        return { answer: await overlay.run(plan, context) };
       case 'web_request':
         return { answer: await this.#webRequest(plan, context) };
       case 'restart_service': {

@@ -25,7 +25,7 @@ import type { WebClient } from '../../ports/outbound/web-client.js';
 import type { Subsystem } from '../agent/subsystem.js';
 import type { LinkSession, LinkUser } from '../link/link-session.js';
 import { AuditTrail, type OnAuditFailure } from './audit-trail.js';
-import { Effects } from './effects.js';
+import { type EffectParts, Effects } from './effects.js';
 import { encodeAnswer, replyBytes } from './encode.js';
 import { Housekeeping } from './housekeeping.js';
 import { Intake } from './intake.js';
@@ -48,6 +48,7 @@ export interface InstructionEngineParts {
   readonly tasks: TaskRunner;
   readonly web: WebClient;
   readonly services: ServiceManager;
+  readonly overlay: EffectParts['overlay'];
   readonly clock: Clock;
   readonly logger: Logger;
   /** In force from the next instruction on. */
@@ -86,13 +87,13 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
   #trouble: StatusProblem | undefined;
 
   constructor(parts: InstructionEngineParts) {
-    const { journal, audit, tasks, web, services, clock, logger, sha256, nodeIsReady, boot } = parts;
+    const { journal, audit, tasks, web, services, overlay, clock, logger, sha256, nodeIsReady, boot } = parts;
     const records: Records = {
       save: (item) => this.#save(item),
       finished: (item, ended) => this.#finished(item, ended),
     };
     const scripts = new ScriptEffect({ web, tasks, clock, sha256, sources: parts.sources, env: parts.scriptEnv });
-    const effects = new Effects({ web, services, scripts, nodeIsReady });
+    const effects = new Effects({ web, services, overlay, scripts, nodeIsReady });
     const shared = { journal, tasks, clock, logger, records, effects, sha256, boot };
     this.#parts = parts;
     this.#results = new Results(shared);

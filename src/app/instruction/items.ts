@@ -55,8 +55,8 @@ export function restoredItem(row: Row, run: Item['run'], scheduling?: Scheduling
   };
 }
 
-export function withoutRunnersDeadline({ lanes, slot, deadlineMs, repeat, plan }: Work): Scheduling {
-  return { lanes, slot, repeat, deadlineMs: plan.do === 'run_script' ? undefined : deadlineMs };
+export function withoutRunnersDeadline({ lanes, slot, deadlineMs, repeat, newestOnly, plan }: Work): Scheduling {
+  return { lanes, slot, repeat, newestOnly, deadlineMs: plan.do === 'run_script' ? undefined : deadlineMs };
 }
 
 /** For an instruction that has ended. */

@@ -54,7 +54,7 @@ export const linkModule = new ContainerModule(({ bind }) => {
             ...[NodeSubsystems.logConsumer, NodePorts.viewKeeper, NodeSubsystems.vipRoutes].map((token) =>
               container.get<ProblemSource>(token),
             ),
-            ...[NodeSubsystems.engine, NodeSubsystems.renewal, NodeSubsystems.link].map((token) =>
+            ...[NodeSubsystems.engine, NodeSubsystems.renewal, NodeSubsystems.link, NodeSubsystems.overlay].map((token) =>
               container.get<ProblemSource>(token),
             ),
           ].flatMap((source) => source.problems()),
@@ -163,7 +163,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.engine)
     .toResolvedValue(
-      ({ paths, config }, { machine, rootFingerprint }, journal, audit, policy, agent, clock, logger) =>
+      ({ paths, config }, { machine, rootFingerprint }, journal, audit, policy, overlay, agent, clock, logger) =>
         new InstructionEngine({
           journal,
           audit,
@@ -174,6 +174,7 @@ function bindInstructions(bind: Bind): void {
           }),
           web: new UndiciWebClient(),
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
+          overlay,
           clock,
           logger: logger.child({ subsystem: 'instructions' }),
           policy: () => policy.current,
@@ -185,7 +186,10 @@ function bindInstructions(bind: Bind): void {
           sources: { installer: config.installer, conductor: config.conductor ?? conductorOf(config.installer) },
           scriptEnv: SCRIPT_ENV,
         }),
-      [Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.policy, Root.agent, Ports.clock, Ports.logger],
+      [
+        ...([Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.policy, NodePorts.overlayEffect] as const),
+        ...([Root.agent, Ports.clock, Ports.logger] as const),
+      ],
     )
     .inSingletonScope();
 }
@@ -229,7 +233,7 @@ function bindLink(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.link)
     .toResolvedValue(
-      ({ version, config, identity }, { servers, machine, root }, link, engine, journal, audit, clock, logger) => {
+      ({ version, config, identity }, { servers, machine, root }, link, engine, overlay, journal, audit, clock, logger) => {
         const instance = randomUUID();
         const inRoot = (path: string) => under(root, path as AbsolutePath);
         return new LinkSubsystem({
@@ -249,7 +253,7 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine],
+          users: [engine, overlay],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
@@ -259,7 +263,10 @@ function bindLink(bind: Bind): void {
           logger: logger.child({ subsystem: 'link' }),
         });
       },
-      [Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodePorts.journal, Ports.audit, Ports.clock, Ports.logger],
+      [
+        ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
+        ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger] as const),
+      ],
     )
     .inSingletonScope();
 }

@@ -28,6 +28,7 @@ export function defaults(mode: Mode): Config {
     instructionsDeny: ['REINSTALL_NODE'],
     scriptsDeny: [],
     auditOnFailure: 'refuse',
+    overlayNetworks: [],
   };
 }
 

@@ -1,8 +1,11 @@
+import type { OverlayPlanned } from '../overlay/plan.js';
+
 /** What is to be done, for the shell to do. */
 export type Plan =
   | { readonly do: 'report_status' }
   | ScriptPlan
   | WebPlan
+  | OverlayPlanned
   | { readonly do: 'restart_service'; readonly delaySeconds: number };
 
 export interface ScriptPlan {

@@ -1,4 +1,4 @@
-import type { ControlPlaneNode, InstallProgress, NodelogEntry, OverlayPeer } from '../../domain/link/calls.js';
+import type { ControlPlaneNode, InstallProgress, NodelogEntry, OverlayPeer, OverlaySet } from '../../domain/link/calls.js';
 import type { LinkMessage } from '../../domain/link/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { PeerNode } from './node-streams.js';
@@ -12,7 +12,7 @@ export interface NodeCalls {
     self: OverlayPeer | undefined,
     nodeIsReady: boolean,
     options: CallOptions,
-  ): Promise<readonly OverlayPeer[]>;
+  ): Promise<OverlaySet>;
   updateStatus(node: PeerNode, status: string, options: CallOptions): Promise<void>;
   addNodelog(node: PeerNode, entry: NodelogEntry, options: CallOptions): Promise<void>;
   installProgress(node: PeerNode, progress: InstallProgress, options: CallOptions): Promise<void>;

@@ -15,6 +15,8 @@ export interface Scheduling {
   /** Undefined: it has none, as it does not end in this process. */
   readonly deadlineMs: number | undefined;
   readonly repeat: RepeatClass;
+  /** It is a whole set: one that waits gives way to a newer one of its lanes, and is answered with its result (engine.md D1). */
+  readonly newestOnly?: boolean | undefined;
 }
 
 /** An instruction whose payload was understood. */
@@ -50,13 +52,14 @@ interface Built<Schema extends z.ZodType> {
   readonly schema: Schema;
   readonly scheduling: Scheduling;
   readonly mayBeEmpty?: boolean;
+  readonly maxPayloadBytes?: number;
   /** What differs for this payload. */
   readonly work: (payload: z.output<Schema>) => { readonly plan: Plan } & Partial<Work>;
 }
 
-export function built<Schema extends z.ZodType>({ type, schema, scheduling, mayBeEmpty = false, work }: Built<Schema>): Kind {
+export function built<Schema extends z.ZodType>({ type, schema, scheduling, mayBeEmpty = false, maxPayloadBytes = USUAL_PAYLOAD_BYTES, work }: Built<Schema>): Kind {
   return {
-    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes: USUAL_PAYLOAD_BYTES, failure: errorAnswer },
+    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes, failure: errorAnswer },
     read(json) {
       const parsed = schema.safeParse(json);
       if (!parsed.success) return { problem: problemText(parsed.error) };
