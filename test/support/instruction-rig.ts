@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
 import type { LinkSession } from '../../src/app/link/link-session.js';
+import { OverlayEffect } from '../../src/app/overlay/overlay-effect.js';
+import { OverlayKeeper } from '../../src/app/overlay/overlay-keeper.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
 import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from '../../src/domain/link/model.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeClock } from '../fakes/fake-clock.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
+import { FakeOverlayDevice } from '../fakes/fake-overlay-device.js';
 import { FakeServiceManager } from '../fakes/fake-service-manager.js';
 import { FakeTaskRunner } from '../fakes/fake-task-runner.js';
 import { FakeWebClient } from '../fakes/fake-web-client.js';
@@ -43,6 +46,7 @@ export class FakeSession implements LinkSession {
   onSend: (message: LinkMessage) => void = () => {};
 
   readonly server: ServerFacts | undefined;
+  readonly localAddress = '10.0.0.9';
 
   /** `older`: a server that says nothing of itself. */
   constructor(server: ServerFacts | 'older' = serverFacts()) {
@@ -86,6 +90,7 @@ export class InstructionWorld {
   readonly audit = new FakeAuditLog();
   readonly services = new FakeServiceManager();
   readonly logger = new FakeLogger();
+  readonly overlay = new FakeOverlayDevice();
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -111,8 +116,9 @@ export class InstructionWorld {
     const journal = new FakeJournal(this.disk);
     await this.audit.open({ signal: NEVER });
     const { clock, web, audit, services, logger, tasks } = this;
+    const overlay = new OverlayEffect(new OverlayKeeper({ device: this.overlay, clock, logger }), () => '10.0.0.9');
     const engine = new InstructionEngine({
-      ...{ journal, audit, tasks, web, services, clock, logger, sha256 },
+      ...{ journal, audit, tasks, web, services, overlay, clock, logger, sha256 },
       policy: () => USUAL_POLICY,
       onAuditFailure: 'refuse',
       nodeIsReady: () => true,

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type ClientUnaryCall, type ClientWritableStream, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
-import { type ControlPlaneNode, type NodelogEntry, type OverlayPeer, type OverlaySet, severityNumber } from '../../domain/link/calls.js';
+import {
+  type ControlPlaneNode,
+  type NodelogEntry,
+  type OverlayPeer,
+  type OverlaySet,
+  severityNumber,
+} from '../../domain/link/calls.js';
 import { type LinkMessage, MAX_SENT_BYTES } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { IssuedPair } from '../../ports/driving/enrolment.js';

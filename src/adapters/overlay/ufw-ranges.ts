@@ -42,7 +42,9 @@ export class UfwRanges {
   async #ufw(args: readonly string[], options: CallOptions) {
     const result = await this.#commands.run({ argv: ['ufw', ...args], timeoutMs: CALL_MS }, options);
     if (result.exitCode === 0) return result;
-    throw new AgentError('overlay.not_set', { problem: `ufw ${args.join(' ')}: ${result.stderr.trim() || result.stdout.trim()}` });
+    throw new AgentError('overlay.not_set', {
+      problem: `ufw ${args.join(' ')}: ${result.stderr.trim() || result.stdout.trim()}`,
+    });
   }
 }
 

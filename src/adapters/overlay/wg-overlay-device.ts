@@ -87,12 +87,16 @@ export class WgOverlayDevice implements OverlayDevice {
     if (shown.exitCode !== 0 && /does not exist/.test(shown.stderr)) return undefined;
     const facts = shown.exitCode === 0 ? parseLink(shown.stdout) : undefined;
     if (facts === undefined) throw unreadable(`ip link: ${shown.stderr.trim()}`);
-    if (facts.kind === undefined) throw new AgentError('overlay.foreign', { problem: `${OVERLAY_DEVICE} is no WireGuard interface` });
+    if (facts.kind === undefined)
+      throw new AgentError('overlay.foreign', { problem: `${OVERLAY_DEVICE} is no WireGuard interface` });
     // Its first line has the private key: what it says is in no message.
     const dumped = await this.#run(['wg', 'show', OVERLAY_DEVICE, 'dump'], options);
     const dump = dumped.exitCode === 0 && dumped.dropped === 0 ? parseWgDump(dumped.stdout) : undefined;
-    if (dump === undefined) throw unreadable(`wg show ${OVERLAY_DEVICE} dump: ${dumped.stderr.trim() || 'its output is not understood'}`);
-    const addresses = parseAddresses((await this.#read(['ip', '-j', '-4', 'addr', 'show', 'dev', OVERLAY_DEVICE], options)).stdout);
+    if (dump === undefined)
+      throw unreadable(`wg show ${OVERLAY_DEVICE} dump: ${dumped.stderr.trim() || 'its output is not understood'}`);
+    const addresses = parseAddresses(
+      (await this.#read(['ip', '-j', '-4', 'addr', 'show', 'dev', OVERLAY_DEVICE], options)).stdout,
+    );
     const ours = ['ip', '-j', '-4', 'route', 'show', 'dev', OVERLAY_DEVICE, 'proto', PROTOCOL] as const;
     const routes = parseRoutes((await this.#read(ours, options)).stdout, OVERLAY_DEVICE);
     if (addresses === undefined || routes === undefined) throw unreadable('ip');
@@ -116,9 +120,17 @@ export class WgOverlayDevice implements OverlayDevice {
     const argv =
       systemdRun === undefined
         ? (['setsid', '--fork', '--wait', ...program] as const)
-        : ([systemdRun, '--quiet', '--collect', `--unit=holdfast-${OVERLAY_DEVICE}`, '--service-type=forking', ...program] as const);
+        : ([
+            systemdRun,
+            '--quiet',
+            '--collect',
+            `--unit=holdfast-${OVERLAY_DEVICE}`,
+            '--service-type=forking',
+            ...program,
+          ] as const);
     const { exitCode, stderr, stdout } = await this.#run(argv, options);
-    if (exitCode !== 0) throw notSet(`ip link add: ${why}; wireguard-go: ${stderr.trim() || stdout.trim() || `exit code ${exitCode}`}`);
+    if (exitCode !== 0)
+      throw notSet(`ip link add: ${why}; wireguard-go: ${stderr.trim() || stdout.trim() || `exit code ${exitCode}`}`);
   }
 
   /** That of the file; where there is none, the interface's, which its peers know. */
@@ -140,12 +152,12 @@ export class WgOverlayDevice implements OverlayDevice {
     if (link.port !== OVERLAY_PORT) await this.#done(['wg', 'set', OVERLAY_DEVICE, 'listen-port', String(OVERLAY_PORT)], options);
     const wanted = self === undefined ? undefined : formatOverlayAddress(self);
     const present = link.addresses.map(formatOverlayAddress);
-    if (wanted !== undefined && !present.includes(wanted))
-      await this.#done(['ip', 'addr', 'add', wanted, 'dev', OVERLAY_DEVICE], options);
+    // First: the kernel removes the other addresses of a network with its first one.
     for (const other of wanted === undefined ? [] : present.filter((one) => one !== wanted))
       await this.#done(['ip', 'addr', 'del', other, 'dev', OVERLAY_DEVICE], options);
-    if (link.mtu !== mtu || !link.up)
-      await this.#done(['ip', 'link', 'set', OVERLAY_DEVICE, 'mtu', String(mtu), 'up'], options);
+    if (wanted !== undefined && !(present[0] === wanted && present.length === 1))
+      await this.#done(['ip', 'addr', 'replace', wanted, 'dev', OVERLAY_DEVICE], options);
+    if (link.mtu !== mtu || !link.up) await this.#done(['ip', 'link', 'set', OVERLAY_DEVICE, 'mtu', String(mtu), 'up'], options);
   }
 
   async #setPeers({ remove, set }: OverlayChanges, options: CallOptions): Promise<readonly PeerFailure[]> {
@@ -205,7 +217,9 @@ function peerWords({ publicKey: key, endpoint, ranges }: PeerChange): readonly s
 }
 
 function chunks<T>(all: readonly T[]): readonly (readonly T[])[] {
-  return Array.from({ length: Math.ceil(all.length / PEERS_A_CALL) }, (_, at) => all.slice(at * PEERS_A_CALL, (at + 1) * PEERS_A_CALL));
+  return Array.from({ length: Math.ceil(all.length / PEERS_A_CALL) }, (_, at) =>
+    all.slice(at * PEERS_A_CALL, (at + 1) * PEERS_A_CALL),
+  );
 }
 
 function unreadable(problem: string): AgentError {

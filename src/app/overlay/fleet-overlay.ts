@@ -82,7 +82,8 @@ export class FleetOverlay {
       const known = this.#records.get(nid);
       if (known !== undefined && known.aid === aid && isInRange(range, known.address)) return;
       const address = freeAddress(range, new Set([...this.#records.values()].map((record) => record.address)));
-      if (address === undefined) throw new AgentError('overlay.no_address_left', { problem: 'every address of overlay.cidr is given' });
+      if (address === undefined)
+        throw new AgentError('overlay.no_address_left', { problem: 'every address of overlay.cidr is given' });
       const { pubKey = '', endpoint = '', networks = [] } = known ?? {};
       const record = { aid, address, pubKey, endpoint, networks };
       const conditions = [
@@ -100,7 +101,11 @@ export class FleetOverlay {
   }
 
   /** A node says what it is, and gets its peers. @throws AgentError `overlay.no_address_left`, `store.*` */
-  async sync({ identity: { nid, aid }, address }: PeerNode, self: OverlayPeer | undefined, options: CallOptions): Promise<OverlaySet> {
+  async sync(
+    { identity: { nid, aid }, address }: PeerNode,
+    self: OverlayPeer | undefined,
+    options: CallOptions,
+  ): Promise<OverlaySet> {
     const { range, store } = this.#parts;
     if (range === undefined) return { peers: [], address: '' };
     await this.admit(nid, aid, options);

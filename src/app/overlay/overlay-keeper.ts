@@ -1,5 +1,5 @@
-import { duePeers, lowerMtu, type ProbeMemory, probeSizes } from '../../domain/overlay/mtu.js';
 import { DEAD_MS, type Observed, type PeerFailure, type WantedSet } from '../../domain/overlay/model.js';
+import { duePeers, lowerMtu, type ProbeMemory, probeSizes } from '../../domain/overlay/mtu.js';
 import { planOverlay } from '../../domain/overlay/plan.js';
 import { handshakeAgeMs, type OverlayMemory, readPeers, rememberApplied } from '../../domain/overlay/readings.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -118,7 +118,9 @@ export class OverlayKeeper {
       const age = handshakeAgeMs(this.#memory.get(publicKey), clock.monotonic());
       return age !== undefined && age < DEAD_MS;
     });
-    return new Map(live.map(({ publicKey, ranges }) => [publicKey, ranges.find(({ prefixLength }) => prefixLength === 32)?.network]));
+    return new Map(
+      live.map(({ publicKey, ranges }) => [publicKey, ranges.find(({ prefixLength }) => prefixLength === 32)?.network]),
+    );
   }
 }
 

@@ -79,7 +79,8 @@ export class OverlaySubsystem implements Subsystem, LinkUser, ProblemSource, Ove
   }
 
   async sync(options: CallOptions): Promise<SyncedOverlay> {
-    if (this.#session === undefined) throw new AgentError('overlay.not_linked', { problem: 'there is no link to the control plane' });
+    if (this.#session === undefined)
+      throw new AgentError('overlay.not_linked', { problem: 'there is no link to the control plane' });
     const synced = await this.#watched(options);
     return synced ?? { address: '', peers: 0, failed: [] };
   }
@@ -92,7 +93,12 @@ export class OverlaySubsystem implements Subsystem, LinkUser, ProblemSource, Ove
   problems(): readonly StatusProblem[] {
     const failed = this.#parts.keeper.reading()?.failed ?? [];
     const remedy = 'mend what is declared of this peer at the control plane';
-    const named = failed.map(({ publicKey, reason }) => ({ subject: `overlay peer ${publicKey}`, reason, since: undefined, remedy }));
+    const named = failed.map(({ publicKey, reason }) => ({
+      subject: `overlay peer ${publicKey}`,
+      reason,
+      since: undefined,
+      remedy,
+    }));
     return [...(this.#problem === undefined ? [] : [this.#problem]), ...named];
   }
 
@@ -120,7 +126,14 @@ export class OverlaySubsystem implements Subsystem, LinkUser, ProblemSource, Ove
     const { peers, address } = await this.#parts.calls.manualSync(this.#self(observed), this.#parts.nodeIsReady(), options);
     // Ours says so when it has none: an interface of that name is somebody else's.
     if (session.server !== undefined && address === '') return undefined;
-    return outcomeOf(await turn.apply(wantedSet(peers.map((peer) => ({ ...peer, vpnIp: peer.ip })), address)));
+    return outcomeOf(
+      await turn.apply(
+        wantedSet(
+          peers.map((peer) => ({ ...peer, vpnIp: peer.ip })),
+          address,
+        ),
+      ),
+    );
   }
 
   #self({ publicKey, link }: Observed) {

@@ -1,5 +1,12 @@
 import { type AddressPort, formatIpv4Range, type Ipv4Range } from '../kernel/network.js';
-import { KEEPALIVE_S, type ObservedLink, type ObservedPeer, type OverlayConfig, type PeerConfig, type PublicKey } from './model.js';
+import {
+  KEEPALIVE_S,
+  type ObservedLink,
+  type ObservedPeer,
+  type OverlayConfig,
+  type PeerConfig,
+  type PublicKey,
+} from './model.js';
 import { sameEndpoint } from './plan.js';
 
 /** A peer as it is set; undefined members stay. */
@@ -18,12 +25,17 @@ export interface OverlayChanges {
 }
 
 /** From what the interface has to what it is to be; nothing when it is so already. */
-export function overlayChanges({ peers, untouched, routes }: OverlayConfig, link: Pick<ObservedLink, 'peers' | 'routes'>): OverlayChanges {
+export function overlayChanges(
+  { peers, untouched, routes }: OverlayConfig,
+  link: Pick<ObservedLink, 'peers' | 'routes'>,
+): OverlayChanges {
   const present = new Map(link.peers.map((peer) => [peer.publicKey, peer]));
   const wanted = new Set([...peers.map(({ publicKey }) => publicKey), ...untouched]);
   const strangers = [...present.keys()].filter((key) => !wanted.has(key));
   // WireGuard has no word for "no endpoint": it comes of being added anew.
-  const again = peers.filter(({ publicKey, endpoint }) => endpoint.at === 'none' && present.get(publicKey)?.endpoint !== undefined);
+  const again = peers.filter(
+    ({ publicKey, endpoint }) => endpoint.at === 'none' && present.get(publicKey)?.endpoint !== undefined,
+  );
   for (const { publicKey } of again) present.delete(publicKey);
   return {
     remove: [...strangers, ...again.map(({ publicKey }) => publicKey)],

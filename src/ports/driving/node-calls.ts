@@ -7,12 +7,7 @@ import type { PeerNode } from './node-streams.js';
 export interface NodeCalls {
   controlPlaneNodes(node: PeerNode, options: CallOptions): Promise<readonly ControlPlaneNode[]>;
   /** The peers that the node is to have; `self` is undefined where it does not say what it is. */
-  manualSync(
-    node: PeerNode,
-    self: OverlayPeer | undefined,
-    nodeIsReady: boolean,
-    options: CallOptions,
-  ): Promise<OverlaySet>;
+  manualSync(node: PeerNode, self: OverlayPeer | undefined, nodeIsReady: boolean, options: CallOptions): Promise<OverlaySet>;
   updateStatus(node: PeerNode, status: string, options: CallOptions): Promise<void>;
   addNodelog(node: PeerNode, entry: NodelogEntry, options: CallOptions): Promise<void>;
   installProgress(node: PeerNode, progress: InstallProgress, options: CallOptions): Promise<void>;

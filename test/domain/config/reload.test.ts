@@ -131,6 +131,9 @@ describe('planReload', () => {
       ['scriptsAllow', 'live'],
       ['scriptsDeny', 'live'],
       ['auditOnFailure', 'restart'],
+      ['overlayCidr', 'restart'],
+      ['overlayEndpoint', 'restart'],
+      ['overlayNetworks', 'restart'],
     ]);
   });
 });

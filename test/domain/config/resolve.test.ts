@@ -50,6 +50,7 @@ describe('defaults', () => {
     instructionsDeny: ['REINSTALL_NODE'],
     scriptsDeny: [],
     auditOnFailure: 'refuse',
+    overlayNetworks: [],
   };
 
   test.each<{ name: string; mode: Mode; file?: ConfigFile; config: unknown }>([
@@ -163,6 +164,9 @@ test('every setting, from variables and from flags', () => {
     scriptsAllow: 'setup/*',
     scriptsDeny: 'setup/bad.sh,/t/x',
     auditOnFailure: 'continue',
+    overlayCidr: '10.78.0.0/16',
+    overlayEndpoint: 'none',
+    overlayNetworks: '10.1.0.0/24',
   };
   const config = {
     nodeName: 'node-a',
@@ -202,6 +206,9 @@ test('every setting, from variables and from flags', () => {
     scriptsAllow: ['setup/*'],
     scriptsDeny: ['setup/bad.sh', '/t/x'],
     auditOnFailure: 'continue',
+    overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
+    overlayEndpoint: 'none',
+    overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
   };
   const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
   expect(configOf({ flags: texts })).toEqual(config);

@@ -6,6 +6,7 @@ import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-
 import { SqliteJournal } from '../../../src/adapters/instruction/sqlite-journal.js';
 import { InstructionEngine } from '../../../src/app/instruction/instruction-engine.js';
 import type { LinkSession } from '../../../src/app/link/link-session.js';
+import { NO_CONTENT } from '../../../src/domain/instruction/model.js';
 import { USUAL_POLICY } from '../../../src/domain/instruction/policy.js';
 import type { LinkMessage, ServerMessage } from '../../../src/domain/link/model.js';
 import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
@@ -33,6 +34,7 @@ const engine = new InstructionEngine({
   journal: new SqliteJournal({ file: join(folder, 'journal.db'), clock, reserveBytes: 4_096 }),
   tasks: new NativeTaskRunner({ folder: join(folder, 'run'), runnerPath: runner }),
   ...{ audit, web, clock, sha256, services: new FakeServiceManager(), logger: new FakeLogger() },
+  overlay: { run: async () => NO_CONTENT },
   policy: () => USUAL_POLICY,
   onAuditFailure: 'refuse',
   nodeIsReady: () => true,
@@ -45,6 +47,7 @@ await engine.start();
 
 const session: LinkSession = {
   server: serverFacts(),
+  localAddress: '',
   signal: new AbortController().signal,
   async send(message: LinkMessage): Promise<boolean> {
     writeSync(1, `${JSON.stringify(message)}\n`);

@@ -57,7 +57,14 @@ interface Built<Schema extends z.ZodType> {
   readonly work: (payload: z.output<Schema>) => { readonly plan: Plan } & Partial<Work>;
 }
 
-export function built<Schema extends z.ZodType>({ type, schema, scheduling, mayBeEmpty = false, maxPayloadBytes = USUAL_PAYLOAD_BYTES, work }: Built<Schema>): Kind {
+export function built<Schema extends z.ZodType>({
+  type,
+  schema,
+  scheduling,
+  mayBeEmpty = false,
+  maxPayloadBytes = USUAL_PAYLOAD_BYTES,
+  work,
+}: Built<Schema>): Kind {
   return {
     ...{ type, scheduling, mayBeEmpty, maxPayloadBytes, failure: errorAnswer },
     read(json) {
