@@ -13,6 +13,7 @@ import { healthModule } from './modules/health.js';
 import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
 import { metricsModule } from './modules/metrics.js';
+import { overlayModule } from './modules/overlay.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A node of a fleet. Nothing runs until its agent starts. */
@@ -28,6 +29,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     agentModule,
     linkModule,
     kubernetesModule,
+    overlayModule,
     dataplaneModule,
     healthModule,
     nodeAdminModule,
@@ -49,6 +51,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.health),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),
+    container.get(NodeSubsystems.overlay),
     container.get(NodeSubsystems.engine),
     container.get(NodeSubsystems.renewal),
     container.get(NodeSubsystems.link),

@@ -8,6 +8,7 @@ import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { fleetModule } from './modules/fleet.js';
 import { logModule } from './modules/log.js';
+import { fleetOverlayModule } from './modules/overlay.js';
 import { serverModule } from './modules/server.js';
 import { FleetPorts, FleetServers, FleetSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
@@ -19,7 +20,7 @@ export function buildServerContainer(facts: Facts, logger: Logger, controlPlane:
   container.bind(Root.container).toConstantValue(container);
   container.bind(Ports.logger).toConstantValue(logger);
   container.bind(Ports.ownedLog).toConstantValue(controlPlane.log);
-  container.load(coreModule, auditModule, serverModule, logModule, fleetModule);
+  container.load(coreModule, auditModule, serverModule, logModule, fleetModule, fleetOverlayModule);
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;

@@ -24,6 +24,7 @@ import type { InstructionBook } from '../app/dispatch/instruction-book.js';
 import type { Cordons } from '../app/fleet/cordons.js';
 import type { FleetSubsystem } from '../app/fleet/fleet-subsystem.js';
 import type { NodeEvents } from '../app/fleet/node-events.js';
+import type { CapabilityEffects } from '../app/instruction/effects.js';
 import type { InstructionEngine } from '../app/instruction/instruction-engine.js';
 import type { HelmEffect } from '../app/kubernetes/helm-effect.js';
 import type { JoinEffect } from '../app/kubernetes/join-effect.js';
@@ -37,6 +38,11 @@ import type { LocalLog } from '../app/log/local-log.js';
 import type { LogStoreSubsystem } from '../app/log/log-store-subsystem.js';
 import type { RemoteLogConsumer } from '../app/log/remote-log-consumer.js';
 import type { ViewKeeper } from '../app/log/view-keeper.js';
+import type { FleetOverlay } from '../app/overlay/fleet-overlay.js';
+import type { OverlayEffect } from '../app/overlay/overlay-effect.js';
+import type { OverlayKeeper } from '../app/overlay/overlay-keeper.js';
+import type { OverlaySubsystem } from '../app/overlay/overlay-subsystem.js';
+import type { PeerPushes } from '../app/overlay/peer-pushes.js';
 import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsystem.js';
 import type { InstructionPolicy } from '../domain/instruction/policy.js';
 import type { AuditLog } from '../ports/audit/audit-log.js';
@@ -47,7 +53,7 @@ import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
 import type { Explainer } from '../ports/driving/explainer.js';
 import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
-import type { LinkStatus, Operations } from '../ports/driving/operations.js';
+import type { LinkStatus, Operations, OverlayStatus } from '../ports/driving/operations.js';
 import type { Registrations } from '../ports/driving/registrations.js';
 import type { Resources } from '../ports/driving/resources.js';
 import type { DrivingServer } from '../ports/driving/server.js';
@@ -92,6 +98,7 @@ export const UseCases = {
   /** Of a node of a fleet. */
   node: token<NodeParts>('useCase.node'),
   linkStatus: token<() => LinkStatus>('useCase.linkStatus'),
+  overlayStatus: token<() => OverlayStatus | undefined>('useCase.overlayStatus'),
 };
 
 export const Subsystems = {
@@ -128,10 +135,14 @@ export const NodePorts = {
   kubernetes: token<KubernetesEffect>('node.kubernetes'),
   helm: token<HelmEffect>('node.helm'),
   join: token<JoinEffect>('node.join'),
+  /** What each capability does for an instruction. */
+  effects: token<CapabilityEffects>('node.effects'),
   web: token<WebClient>('node.web'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
   linkFigures: token<() => LinkFigures>('node.linkFigures'),
+  overlayKeeper: token<OverlayKeeper>('node.overlayKeeper'),
+  overlayEffect: token<OverlayEffect>('node.overlayEffect'),
 };
 
 export const NodeSubsystems = {
@@ -139,6 +150,7 @@ export const NodeSubsystems = {
   vipRoutes: token<VipRoutesSubsystem>('node.subsystem.vipRoutes'),
   engine: token<InstructionEngine>('node.subsystem.engine'),
   renewal: token<RenewalSubsystem>('node.subsystem.renewal'),
+  overlay: token<OverlaySubsystem>('node.subsystem.overlay'),
   link: token<LinkSubsystem>('node.subsystem.link'),
 };
 
@@ -153,6 +165,8 @@ export const FleetPorts = {
   sessions: token<NodeSessions>('fleet.sessions'),
   names: token<BoundNodeNames>('fleet.names'),
   events: token<NodeEvents>('fleet.events'),
+  overlay: token<FleetOverlay>('fleet.overlay'),
+  peerPushes: token<PeerPushes>('fleet.peerPushes'),
 };
 
 export const FleetUseCases = {

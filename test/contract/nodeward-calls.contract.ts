@@ -33,9 +33,10 @@ export function nodewardCallsContract(name: string, make: () => Promise<Nodeward
     test('asks and gets answers', async () => {
       const { calls } = await given();
       expect(await calls.controlPlaneNodes({ signal })).toEqual([{ vpnIp: '10.1.0.1', kubeEndpoint: 'https://10.1.0.1:6443' }]);
-      expect(await calls.manualSync(peer, true, { signal })).toEqual([
-        { pubKey: 'key', endpointIp: '', ip: '10.1.0.2', extraAllowedIps: ['10.9.0.0/16'] },
-      ]);
+      expect(await calls.manualSync(peer, true, { signal })).toEqual({
+        peers: [{ pubKey: 'key', endpointIp: '', ip: '10.1.0.2', extraAllowedIps: ['10.9.0.0/16'] }],
+        address: '10.1.0.1/16',
+      });
       expect(await calls.regenerateCertificate(Buffer.from([0x30]), { signal })).toEqual({
         privateKey: '',
         certificate: 'a certificate',

@@ -1,5 +1,5 @@
 import { AgentError, type ErrorCode } from '../../src/domain/kernel/errors.js';
-import type { ControlPlaneNode, NodelogEntry, OverlayPeer } from '../../src/domain/link/calls.js';
+import type { ControlPlaneNode, NodelogEntry, OverlayPeer, OverlaySet } from '../../src/domain/link/calls.js';
 import { type LinkMessage, MAX_SENT_BYTES } from '../../src/domain/link/model.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
 import type { IssuedPair } from '../../src/ports/driving/enrolment.js';
@@ -10,6 +10,8 @@ export class FakeNodewardCalls implements NodewardCalls {
   readonly told: string[] = [];
   nodes: readonly ControlPlaneNode[] = [];
   peers: readonly OverlayPeer[] = [];
+  /** That of the node in the overlay. */
+  address = '';
   /** Its own making of keys is left out. */
   issued: IssuedPair = { privateKey: '', certificate: 'a certificate', ca: 'a root' };
   #failure: ErrorCode | undefined;
@@ -24,10 +26,10 @@ export class FakeNodewardCalls implements NodewardCalls {
     return this.nodes;
   }
 
-  async manualSync(self: OverlayPeer, nodeIsReady: boolean, options: CallOptions): Promise<readonly OverlayPeer[]> {
+  async manualSync(self: OverlayPeer, nodeIsReady: boolean, options: CallOptions): Promise<OverlaySet> {
     this.#enter(options);
     this.#tell('manualSync', { self, nodeIsReady });
-    return this.peers;
+    return { peers: this.peers, address: this.address };
   }
 
   async updateStatus(status: string, options: CallOptions): Promise<void> {

@@ -10,8 +10,11 @@ import { FleetNodesService } from '../../src/app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../src/app/fleet/fleet-subsystem.js';
 import { NodeSessions } from '../../src/app/link/node-sessions.js';
 import { PresenceBoard } from '../../src/app/link/presence-board.js';
+import { FleetOverlay } from '../../src/app/overlay/fleet-overlay.js';
+import { PeerPushes } from '../../src/app/overlay/peer-pushes.js';
 import { DEFAULT_EXPIRY_MS, WINDOW } from '../../src/domain/dispatch/model.js';
 import { tag as asTag, type Tag } from '../../src/domain/instruction/model.js';
+import type { Ipv4Range } from '../../src/domain/kernel/network.js';
 import {
   type AgentFacts,
   aid,
@@ -61,6 +64,7 @@ interface FleetParts {
   readonly server?: string;
   readonly registrations?: FakeRegistrations;
   readonly isReady?: () => boolean;
+  readonly overlayRange?: Ipv4Range;
 }
 
 let ids = 0;
@@ -78,7 +82,7 @@ export async function fleetRig({
 export async function fleetOn(
   store: ControlStore,
   clock: Clock,
-  { server = 's1', registrations = new FakeRegistrations(), isReady = () => true }: FleetParts = {},
+  { server = 's1', registrations = new FakeRegistrations(), isReady = () => true, overlayRange }: FleetParts = {},
 ) {
   const logger = new FakeLogger();
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
@@ -100,7 +104,9 @@ export async function fleetOn(
     isReady,
   });
   const instructions = new DispatchService({ store, book, bodies, registrations, clock, newId, sessions, heldBack });
-  const nodes = new FleetNodesService({ store, registrations, presence, sessions, cordons, book, clock });
+  const overlay = new FleetOverlay({ ...common, range: overlayRange });
+  const pushes = new PeerPushes({ ...common, overlay, instructions, sessions, random: () => 0, sha256 });
+  const nodes = new FleetNodesService({ store, registrations, presence, sessions, cordons, book, overlay, clock });
   const sweep = new FinishedSweep({ ...common, book });
   const subsystem = new FleetSubsystem({
     presence,
@@ -109,6 +115,8 @@ export async function fleetOn(
     dispatcher,
     sessions,
     sweep,
+    overlay,
+    pushes,
     revocations: { onRevoked: () => () => {} },
   });
   await subsystem.start();
@@ -133,6 +141,8 @@ export async function fleetOn(
     sessions,
     instructions,
     nodes,
+    overlay,
+    pushes,
     send,
     connect,
     stop,

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { parseYamlDocuments } from '../../src/adapters/kubernetes/yaml-documents.js';
+import type { CapabilityEffects } from '../../src/app/instruction/effects.js';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
 import { SealedJournal } from '../../src/app/instruction/sealed-journal.js';
 import { HelmEffect } from '../../src/app/kubernetes/helm-effect.js';
 import { JoinEffect } from '../../src/app/kubernetes/join-effect.js';
 import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js';
 import type { LinkSession } from '../../src/app/link/link-session.js';
+import { OverlayEffect } from '../../src/app/overlay/overlay-effect.js';
+import { OverlayKeeper } from '../../src/app/overlay/overlay-keeper.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
 import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from '../../src/domain/link/model.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
@@ -14,6 +17,7 @@ import { FakeCommandRunner } from '../fakes/fake-command-runner.js';
 import { FakeJoinSecrets } from '../fakes/fake-join-secrets.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
+import { FakeOverlayDevice } from '../fakes/fake-overlay-device.js';
 import { FakeSealer } from '../fakes/fake-sealer.js';
 import { FakeServiceManager } from '../fakes/fake-service-manager.js';
 import { FakeTaskRunner } from '../fakes/fake-task-runner.js';
@@ -51,6 +55,7 @@ export class FakeSession implements LinkSession {
   onSend: (message: LinkMessage) => void = () => {};
 
   readonly server: ServerFacts | undefined;
+  readonly localAddress = '10.0.0.9';
 
   /** `older`: a server that says nothing of itself. */
   constructor(server: ServerFacts | 'older' = serverFacts()) {
@@ -97,6 +102,7 @@ export class InstructionWorld {
   readonly commands = new FakeCommandRunner();
   readonly join = new FakeJoinSecrets(this.clock);
   readonly sealer = new FakeSealer();
+  readonly overlay = new FakeOverlayDevice();
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -117,13 +123,24 @@ export class InstructionWorld {
     this.web.serve(`${INSTALLER}/scripts?t=${encodeURIComponent(name)}&i=${encodeURIComponent(base64({}))}`, text);
   }
 
+  #effects(env: Readonly<Record<string, string>>): CapabilityEffects {
+    const { commands, tasks, web, clock, logger } = this;
+    const kubernetes = { commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env };
+    return {
+      helm: new HelmEffect(kubernetes),
+      join: new JoinEffect({ ...kubernetes, secrets: this.join }),
+      kubernetes: new KubernetesEffect(kubernetes),
+      overlay: new OverlayEffect(new OverlayKeeper({ device: this.overlay, clock, logger }), () => '10.0.0.9'),
+    };
+  }
+
   /** Another process on the same disks. */
   async start(parts: Partial<InstructionEngineParts> = {}): Promise<Process> {
     const journal = new FakeJournal(this.disk);
     const { sealer, logger: log } = this;
     const sealed = new SealedJournal({ journal, sealer, logger: log });
     await this.audit.open({ signal: NEVER });
-    const { clock, web, audit, services, logger, tasks, commands } = this;
+    const { clock, web, audit, services, logger, tasks } = this;
     const env = { PATH: '/usr/bin:/bin' };
     const engine = new InstructionEngine({
       ...{ journal: sealed, audit, tasks, web, services, clock, logger, sha256 },
@@ -134,9 +151,7 @@ export class InstructionWorld {
       rootFingerprint: () => 'root-1',
       sources: { installer: INSTALLER, conductor: CONDUCTOR },
       scriptEnv: env,
-      kubernetes: new KubernetesEffect({ commands, tasks, kubeconfig: '/etc/kubernetes/admin.conf', env }),
-      join: new JoinEffect({ commands, secrets: this.join, kubeconfig: '/etc/kubernetes/admin.conf' }),
-      helm: new HelmEffect({ commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env }),
+      effects: this.#effects(env),
       reading: { yaml: parseYamlDocuments },
       ...parts,
     });

@@ -159,7 +159,8 @@ export class RecordingCalls implements NodeCalls {
 
   async manualSync(node: PeerNode, self: unknown, nodeIsReady: boolean) {
     this.#saw('manualSync', node, { self, nodeIsReady });
-    return [{ pubKey: 'key', endpointIp: '', ip: '10.1.0.2', extraAllowedIps: ['10.9.0.0/16'] }];
+    const peer = { pubKey: 'key', endpointIp: '', ip: '10.1.0.2', extraAllowedIps: ['10.9.0.0/16'] };
+    return { peers: [peer], address: '10.1.0.1/16' };
   }
 
   async updateStatus(node: PeerNode, status: string) {

@@ -1,4 +1,5 @@
 import type { InstructionSnapshot } from '../../src/ports/driving/instruction-memory.js';
+import type { SyncedOverlay } from '../../src/ports/driving/overlay-sync.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
 import { FakeResync } from '../fakes/fake-resync.js';
@@ -15,8 +16,12 @@ export async function nodeCliRig() {
   await audit.open({ signal: new AbortController().signal });
   const resync = new FakeResync();
   const memory = { current: nothing, snapshot: () => memory.current };
-  const admin = await adminRig({ node: { resync, memory, audit, logger: new FakeLogger() } });
+  const overlay = {
+    answer: { address: '', peers: 0, failed: [] } as SyncedOverlay,
+    sync: async () => overlay.answer,
+  };
+  const admin = await adminRig({ node: { resync, memory, overlay, audit, logger: new FakeLogger() } });
   await admin.server.start();
   const cli = (args: readonly string[], options?: RunOptions) => run([...args, '--data-dir', admin.dataDir], options);
-  return { ...admin, audit, resync, memory, cli };
+  return { ...admin, audit, resync, memory, overlay, cli };
 }

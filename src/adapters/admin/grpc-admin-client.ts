@@ -159,6 +159,10 @@ export class GrpcAdminClient {
     return this.#unary(this.#node.listJournal.bind(this.#node), {}, options);
   }
 
+  syncOverlay(options: CallOptions): Promise<nodeWire.SyncOverlayResponse> {
+    return this.#unary(this.#node.syncOverlay.bind(this.#node), {}, options);
+  }
+
   close(): void {
     this.#client.close();
     this.#fleet.close();

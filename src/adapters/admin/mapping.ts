@@ -3,7 +3,7 @@ import { formatAddressPort } from '../../domain/kernel/network.js';
 import { KINDS, type Kind, type ResourceRef } from '../../domain/resource/model.js';
 import { parseKind } from '../../domain/resource/selector.js';
 import type { Explanation, PortExplanation } from '../../ports/driving/explainer.js';
-import type { LinkStatus, ListenerTraffic, NodeEvent, NodeStatus } from '../../ports/driving/operations.js';
+import type { LinkStatus, ListenerTraffic, NodeEvent, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
 import type { AppliedResource, ApplyOutcome, ObjectChange, ResourceSelector } from '../../ports/driving/resources.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
 
@@ -87,6 +87,7 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
     })),
     link: status.link === undefined ? undefined : linkToWire(status.link),
     fleet: status.fleet,
+    overlay: status.overlay === undefined ? undefined : overlayToWire(status.overlay),
   };
 }
 
@@ -102,6 +103,20 @@ function linkToWire({ connected, lostSince, nextAttemptAt, lastError }: LinkStat
     nextAttemptMs: milliseconds(nextAttemptAt),
     lastError: lastError?.message ?? '',
     lastErrorMs: milliseconds(lastError?.at),
+  };
+}
+
+function overlayToWire({ link, peers, ...overlay }: OverlayStatus): wire.OverlayStatus {
+  return {
+    ...overlay,
+    link: link ?? '',
+    peers: peers.map(({ handshakeAgeMs, receivedBytes, sentBytes, ranges, ...peer }) => ({
+      ...peer,
+      handshakeAgeMs: handshakeAgeMs === undefined ? undefined : milliseconds(handshakeAgeMs),
+      receivedBytes: BigInt(receivedBytes),
+      sentBytes: BigInt(sentBytes),
+      ranges: [...ranges],
+    })),
   };
 }
 

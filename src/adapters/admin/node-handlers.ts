@@ -1,6 +1,7 @@
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { InstructionMemory, InstructionSnapshot, InstructionView } from '../../ports/driving/instruction-memory.js';
+import type { OverlaySync } from '../../ports/driving/overlay-sync.js';
 import type { Resync, ResyncOutcome } from '../../ports/driving/resync.js';
 import type { Logger } from '../../ports/logger.js';
 import type * as wire from '../generated/holdfast/admin/v1/node.js';
@@ -10,6 +11,7 @@ import type { GrpcCalls } from './grpc-calls.js';
 export interface NodeParts {
   readonly resync: Resync;
   readonly memory: InstructionMemory;
+  readonly overlay: OverlaySync;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
   readonly logger: Logger;
@@ -20,7 +22,7 @@ const USUAL_WAIT_MS = 30_000;
 /** Below what the caller waits for an answer of any kind. */
 const LONGEST_WAIT_MS = 110_000;
 
-export function nodeHandlers(calls: GrpcCalls, { resync, memory, audit, logger }: NodeParts): wire.NodeServiceServer {
+export function nodeHandlers(calls: GrpcCalls, { resync, memory, overlay, audit, logger }: NodeParts): wire.NodeServiceServer {
   const audited = new Audited(audit, logger);
   return {
     resync: calls.unary(async ({ accept, timeoutMs }, signal, who) => {
@@ -32,6 +34,11 @@ export function nodeHandlers(calls: GrpcCalls, { resync, memory, audit, logger }
         : { revision: 0n, heldReason: outcome.reason };
     }),
     listJournal: calls.unary(async () => journalToWire(memory.snapshot())),
+    syncOverlay: calls.unary(async (_request, signal, who) => {
+      const record = { who, type: 'admin.sync', tag: 'vpn', payload: '' };
+      const { failed, ...synced } = await audited.run(record, { signal }, () => overlay.sync({ signal }));
+      return { ...synced, failed: failed.map((one) => ({ ...one })) };
+    }),
   };
 }
 

@@ -3,6 +3,7 @@ import type {
   EndpointTraffic,
   FleetStatus,
   LinkStatus,
+  OverlayStatus,
   ServiceTraffic,
   StatusResponse,
   TopResponse,
@@ -41,13 +42,15 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
       ['metrics', status.metricsListen === '' ? 'off' : `http://${status.metricsListen}/metrics`],
       ...(status.link === undefined ? [] : linkRows(status.link)),
       ...(status.fleet === undefined ? [] : fleetRows(status.fleet)),
+      ...(status.overlay === undefined ? [] : overlayRows(status.overlay)),
     ],
   );
   const subsystems = table(
     ['SUBSYSTEM', 'STATE', 'SINCE', 'REASON'],
     status.subsystems.map(({ name, state, sinceMs, reason }) => [name, state, age(Date.now() - Number(sinceMs)), reason]),
   );
-  return [facts, '\n', subsystems, ...(degraded ? ['\n', problems(status)] : [])].join('');
+  const overlay = status.overlay === undefined || status.overlay.peers.length === 0 ? [] : ['\n', overlayPeers(status.overlay)];
+  return [facts, '\n', subsystems, ...overlay, ...(degraded ? ['\n', problems(status)] : [])].join('');
 }
 
 function linkRows(link: LinkStatus): readonly (readonly string[])[] {
@@ -72,6 +75,28 @@ function fleetRows({ server, nodes, online, offline, unknown, unanswered }: Flee
     ['replica', server],
     ['fleet', `${nodes} nodes: ${online} online, ${offline} offline${unclear}; ${unanswered} unanswered instructions`],
   ];
+}
+
+/** A node without an interface is in no overlay. */
+function overlayRows({ link, address, mtu, peers }: OverlayStatus): readonly (readonly string[])[] {
+  if (link === '') return [];
+  const up = peers.filter(({ state }) => state === 'up').length;
+  return [['overlay', `${address || 'no address'} by ${link}, MTU ${mtu}, ${up} of ${peers.length} peers up`]];
+}
+
+function overlayPeers({ peers }: OverlayStatus): string {
+  return table(
+    ['PEER', 'KEY', 'STATE', 'HANDSHAKE', 'ENDPOINT', 'IN', 'OUT'],
+    peers.map(({ address, publicKey, state, handshakeAgeMs, endpoint, receivedBytes, sentBytes }) => [
+      address,
+      `${publicKey.slice(0, 8)}...`,
+      state,
+      handshakeAgeMs === undefined ? 'never' : `${age(Number(handshakeAgeMs))} ago`,
+      endpoint || '-',
+      bytes(Number(receivedBytes)),
+      bytes(Number(sentBytes)),
+    ]),
+  );
 }
 
 function ago(timeMs: bigint): string {

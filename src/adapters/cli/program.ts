@@ -8,6 +8,7 @@ import { addAudit, addRestore } from './verbs/files.js';
 import { addBackup, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
 import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
+import { addSync } from './verbs/overlay.js';
 import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verbs/resources.js';
 
 /** In the order of `--help`. */
@@ -25,6 +26,7 @@ const verbs = [
   addNodeVerbs,
   addTokenVerbs,
   addAgentVerbs,
+  addSync,
   addBackup,
 ];
 

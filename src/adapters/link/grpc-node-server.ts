@@ -148,8 +148,8 @@ export class GrpcNodeServer implements DrivingServer {
       manualSync: unary(onFault, async (call, signal) => {
         const { nodePeer, nodeIsReady } = call.request;
         const self = nodePeer === undefined ? undefined : overlayPeer(nodePeer);
-        const peers = await calls.manualSync(nodeOf(call), self, nodeIsReady, { signal });
-        return { peers: peers.map((peer) => ({ ...peer, extraAllowedIps: [...peer.extraAllowedIps] })) };
+        const { peers, address } = await calls.manualSync(nodeOf(call), self, nodeIsReady, { signal });
+        return { peers: peers.map((peer) => ({ ...peer, extraAllowedIps: [...peer.extraAllowedIps] })), address };
       }),
       getControlPlaneNodes: unary(onFault, async (call, signal) => ({
         ControlPlaneNodes: [...(await calls.controlPlaneNodes(nodeOf(call), { signal }))],

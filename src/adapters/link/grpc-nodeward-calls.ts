@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type ClientUnaryCall, type ClientWritableStream, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
-import { type ControlPlaneNode, type NodelogEntry, type OverlayPeer, severityNumber } from '../../domain/link/calls.js';
+import {
+  type ControlPlaneNode,
+  type NodelogEntry,
+  type OverlayPeer,
+  type OverlaySet,
+  severityNumber,
+} from '../../domain/link/calls.js';
 import { type LinkMessage, MAX_SENT_BYTES } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { IssuedPair } from '../../ports/driving/enrolment.js';
@@ -47,10 +53,10 @@ export class GrpcNodewardCalls implements NodewardCalls {
     return answer.ControlPlaneNodes.map(({ vpnIp, kubeEndpoint }) => ({ vpnIp, kubeEndpoint }));
   }
 
-  async manualSync(self: OverlayPeer, nodeIsReady: boolean, options: CallOptions): Promise<readonly OverlayPeer[]> {
+  async manualSync(self: OverlayPeer, nodeIsReady: boolean, options: CallOptions): Promise<OverlaySet> {
     const nodePeer = { ...self, extraAllowedIps: [...self.extraAllowedIps] };
-    const { peers } = await this.#unary(NodewardService.manualSync, { nodePeer, nodeIsReady }, options);
-    return peers.map(overlayPeer);
+    const { peers, address } = await this.#unary(NodewardService.manualSync, { nodePeer, nodeIsReady }, options);
+    return { peers: peers.map(overlayPeer), address };
   }
 
   async updateStatus(text: string, options: CallOptions): Promise<void> {

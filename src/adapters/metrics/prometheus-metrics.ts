@@ -1,9 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { splitListenerId } from '../../domain/dataplane/compile.js';
 import type { OutboxStats } from '../../domain/outbox/model.js';
-import type { ListenerTraffic, NodeStatus } from '../../ports/driving/operations.js';
+import type { ListenerTraffic, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
 import { CountedHistogram } from './counted-histogram.js';
 import { type LinkFigures, LinkMetrics } from './link-metrics.js';
+import { OverlayMetrics } from './overlay-metrics.js';
 
 /** Where the figures come from; each is asked at every scrape. */
 export interface MetricSources {
@@ -15,6 +16,8 @@ export interface MetricSources {
   readonly reconciles: () => { readonly runs: number; readonly seconds: number };
   /** Of a node of a fleet. */
   readonly link?: () => LinkFigures;
+  /** Of a node of a fleet. */
+  readonly overlay?: () => OverlayStatus | undefined;
 }
 
 const SERVICE_LABELS = ['namespace', 'service', 'port'] as const;
@@ -30,6 +33,7 @@ export class PrometheusMetrics {
   readonly #registry = new Registry();
   readonly #sources: MetricSources;
   readonly #link: LinkMetrics | undefined;
+  readonly #overlay: OverlayMetrics | undefined;
   readonly #active = this.#gauge('connections_active', 'Open TCP connections', SERVICE_LABELS);
   readonly #connections = this.#counter('connections_total', 'TCP connections by how they ended', [...SERVICE_LABELS, 'result']);
   readonly #flowsActive = this.#gauge('udp_flows_active', 'Open UDP flows', SERVICE_LABELS);
@@ -62,6 +66,7 @@ export class PrometheusMetrics {
   constructor(sources: MetricSources) {
     this.#sources = sources;
     this.#link = sources.link === undefined ? undefined : new LinkMetrics(sources.link, this.#registry);
+    this.#overlay = sources.overlay === undefined ? undefined : new OverlayMetrics(sources.overlay, this.#registry);
   }
 
   async render(): Promise<{ readonly text: string; readonly contentType: string }> {
@@ -71,6 +76,7 @@ export class PrometheusMetrics {
     this.#collectNode(this.#sources.status());
     this.#collectTraffic(this.#sources.listeners());
     this.#link?.collect();
+    this.#overlay?.collect();
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

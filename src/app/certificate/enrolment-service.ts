@@ -5,12 +5,13 @@ import { afterIssue, afterUse } from '../../domain/certificate/succession.js';
 import { nextRenewalAt } from '../../domain/certificate/validity.js';
 import { AgentError, type ErrorCode } from '../../domain/kernel/errors.js';
 import { formatInstant, roughly } from '../../domain/kernel/instant.js';
+import { aid, nid } from '../../domain/link/model.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { CertificateAuthority, ProvenKey } from '../../ports/certificate/certificate-authority.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Enrolment, IssuedPair, RegisterCall } from '../../ports/driving/enrolment.js';
-import type { PeerNode } from '../../ports/driving/node-streams.js';
+import type { NodeIdentity, PeerNode } from '../../ports/driving/node-streams.js';
 import type { Logger } from '../../ports/logger.js';
 import type { ControlStore } from '../../ports/store/control-store.js';
 import type { EnrolmentView } from './enrolment-view.js';
@@ -39,6 +40,8 @@ export interface EnrolmentConfig {
   readonly sha256: (text: string) => string;
   readonly randomBytes: (count: number) => Uint8Array;
   readonly onEvent: (event: EnrolmentEvent) => void;
+  /** Before the answer of a registration that is stored; a failure of it is logged. */
+  readonly onRegistered: (node: Pick<NodeIdentity, 'nid' | 'aid'>, options: CallOptions) => Promise<void>;
 }
 
 const TRIES = 5;
@@ -77,12 +80,21 @@ export class EnrolmentService implements Enrolment {
       const answer = await this.#registering.register(call, options);
       if (answer instanceof TokenRefusal) throw await this.#refused(call, answer, options);
       this.#config.logger.info('a node has registered', { nid: answer.nid, aid: call.aid, address: call.address });
+      await this.#tell(answer.nid, call.aid, options);
       return answer;
     } catch (error) {
       if (error instanceof AgentError && callersFault.has(error.code)) {
         this.#limits.failed(call.address, this.#config.clock.monotonic());
       }
       throw error;
+    }
+  }
+
+  async #tell(id: string, account: string, options: CallOptions): Promise<void> {
+    try {
+      await this.#config.onRegistered({ nid: nid(id), aid: aid(account.trim()) }, options);
+    } catch (error) {
+      this.#config.logger.warn('a node that has registered is not known everywhere yet', { nid: id, error });
     }
   }
 

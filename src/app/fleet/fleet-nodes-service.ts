@@ -14,6 +14,7 @@ import type { InstructionBook } from '../dispatch/instruction-book.js';
 import { writesOf } from '../dispatch/node-deliveries.js';
 import type { NodeSessions } from '../link/node-sessions.js';
 import type { PresenceBoard } from '../link/presence-board.js';
+import type { FleetOverlay } from '../overlay/fleet-overlay.js';
 import type { Cordons } from './cordons.js';
 
 export interface FleetNodesParts {
@@ -23,6 +24,7 @@ export interface FleetNodesParts {
   readonly sessions: Pick<NodeSessions, 'get'>;
   readonly cordons: Cordons;
   readonly book: InstructionBook;
+  readonly overlay: Pick<FleetOverlay, 'forget'>;
   readonly clock: Clock;
 }
 
@@ -49,12 +51,13 @@ export class FleetNodesService implements FleetNodes {
 
   /** Revoked first: what follows cannot be undone by a node that comes back meanwhile. */
   async remove(nid: Nid, options: CallOptions): Promise<void> {
-    const { registrations, sessions, cordons, presence, store, book } = this.#parts;
+    const { registrations, sessions, cordons, presence, store, book, overlay } = this.#parts;
     const removed = await registrations.remove(nid, options);
     sessions.get(nid)?.end({ status: 'revoked', message: 'the node was removed' });
     await book.reached(0n, options);
     for (const kept of book.open(nid)) await this.#settle(kept, options);
     await cordons.set(nid, false, options);
+    await overlay.forget(nid, options);
     const streams = await store.list(`${streamPrefix}${nid}/`, options);
     const writes: Write[] = [...streams.map(({ key }) => key), presenceKey(nid)].map((key) => ({ key, value: null }));
     await store.commit([], writes, options);

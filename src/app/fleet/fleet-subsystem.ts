@@ -6,6 +6,8 @@ import type { FinishedSweep } from '../dispatch/finished-sweep.js';
 import type { InstructionBook } from '../dispatch/instruction-book.js';
 import type { NodeSessions } from '../link/node-sessions.js';
 import type { PresenceBoard } from '../link/presence-board.js';
+import type { FleetOverlay } from '../overlay/fleet-overlay.js';
+import type { PeerPushes } from '../overlay/peer-pushes.js';
 import type { Cordons } from './cordons.js';
 
 export interface FleetSubsystemParts {
@@ -17,6 +19,8 @@ export interface FleetSubsystemParts {
   /** Whoever is revoked loses the stream. */
   readonly revocations: RevocationFeed;
   readonly sweep: FinishedSweep;
+  readonly overlay: FleetOverlay;
+  readonly pushes: PeerPushes;
 }
 
 /** A control plane's dealings with its nodes. It starts after the store and stops before it; the port that nodes call on, inside of both. */
@@ -30,7 +34,7 @@ export class FleetSubsystem implements Subsystem {
   }
 
   async start(): Promise<void> {
-    const { presence, cordons, book, dispatcher, sessions, sweep, revocations } = this.#parts;
+    const { presence, cordons, book, dispatcher, sessions, sweep, overlay, pushes, revocations } = this.#parts;
     const endings = [
       cordons.onChange((nid) => dispatcher.look(nid)),
       revocations.onRevoked((revocation) => this.#end(revocation)),
@@ -38,7 +42,7 @@ export class FleetSubsystem implements Subsystem {
     this.#unsubscribe = () => {
       for (const end of endings) end();
     };
-    for (const part of [presence, cordons, book, dispatcher, sessions, sweep]) part.start();
+    for (const part of [presence, cordons, book, dispatcher, sessions, sweep, overlay, pushes]) part.start();
   }
 
   /** What there is has been read: streams are taken from now on. */
@@ -48,9 +52,9 @@ export class FleetSubsystem implements Subsystem {
   }
 
   async stop(): Promise<void> {
-    const { presence, cordons, book, dispatcher, sessions, sweep } = this.#parts;
+    const { presence, cordons, book, dispatcher, sessions, sweep, overlay, pushes } = this.#parts;
     this.#unsubscribe();
-    for (const part of [sweep, sessions, dispatcher, book, cordons, presence]) await part.stop();
+    for (const part of [pushes, overlay, sweep, sessions, dispatcher, book, cordons, presence]) await part.stop();
   }
 
   #end(revocation: Revocation): void {

@@ -8,6 +8,7 @@ import type { WebClient } from '../../ports/outbound/web-client.js';
 import { type HelmEffect, helmTaskAnswer } from '../kubernetes/helm-effect.js';
 import type { JoinEffect } from '../kubernetes/join-effect.js';
 import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
+import type { OverlayEffect } from '../overlay/overlay-effect.js';
 import { type ScriptEffect, scriptAnswer } from './script-effect.js';
 
 /** A web page's body that is asked for: in JSON and base64 it becomes 12 MiB at least. */
@@ -29,13 +30,18 @@ export interface EffectResult {
   readonly afterwards?: ((options: CallOptions) => Promise<void>) | undefined;
 }
 
-export interface EffectParts {
+/** What each capability does for an instruction. */
+export interface CapabilityEffects {
+  readonly helm: HelmEffect;
+  readonly join: JoinEffect;
+  readonly kubernetes: KubernetesEffect;
+  readonly overlay: Pick<OverlayEffect, 'run'>;
+}
+
+export interface EffectParts extends CapabilityEffects {
   readonly web: WebClient;
   readonly services: ServiceManager;
   readonly scripts: ScriptEffect;
-  readonly kubernetes: KubernetesEffect;
-  readonly helm: HelmEffect;
-  readonly join: JoinEffect;
   readonly nodeIsReady: () => boolean;
 }
 
@@ -48,7 +54,7 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services, kubernetes, helm, join } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
@@ -65,6 +71,8 @@ export class Effects {
         return { answer: await helm.uninstall(plan, context) };
       case 'join_command':
         return { answer: await join.run(plan.asControlPlane, context) };
+      case 'set_overlay':
+        return { answer: await overlay.run(plan, context) };
       case 'web_request':
         return { answer: await this.#webRequest(plan, context) };
       case 'restart_service': {

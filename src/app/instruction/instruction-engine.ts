@@ -25,12 +25,9 @@ import type { Logger } from '../../ports/logger.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
 import type { Subsystem } from '../agent/subsystem.js';
-import type { HelmEffect } from '../kubernetes/helm-effect.js';
-import type { JoinEffect } from '../kubernetes/join-effect.js';
-import type { KubernetesEffect } from '../kubernetes/kubernetes-effect.js';
 import type { LinkSession, LinkUser } from '../link/link-session.js';
 import { AuditTrail, type OnAuditFailure } from './audit-trail.js';
-import { Effects } from './effects.js';
+import { type CapabilityEffects, Effects } from './effects.js';
 import { encodeAnswer, replyBytes } from './encode.js';
 import { Housekeeping } from './housekeeping.js';
 import { Intake } from './intake.js';
@@ -68,9 +65,7 @@ export interface InstructionEngineParts {
   readonly sources: ScriptSources;
   /** The whole environment of a script. */
   readonly scriptEnv: Readonly<Record<string, string>>;
-  readonly kubernetes: KubernetesEffect;
-  readonly helm: HelmEffect;
-  readonly join: JoinEffect;
+  readonly effects: CapabilityEffects;
   readonly reading: Reading;
 }
 
@@ -101,15 +96,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
       finished: (item, ended) => this.#finished(item, ended),
     };
     const scripts = new ScriptEffect({ web, tasks, clock, sha256, sources: parts.sources, env: parts.scriptEnv });
-    const effects = new Effects({
-      web,
-      services,
-      scripts,
-      nodeIsReady,
-      kubernetes: parts.kubernetes,
-      helm: parts.helm,
-      join: parts.join,
-    });
+    const effects = new Effects({ ...parts.effects, web, services, scripts, nodeIsReady });
     const shared = { journal, tasks, clock, logger, records, effects, sha256, boot, reading: parts.reading };
     this.#parts = parts;
     this.#results = new Results(shared);

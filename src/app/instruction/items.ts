@@ -56,8 +56,8 @@ export function restoredItem(row: Row, run: Item['run'], scheduling?: Scheduling
   };
 }
 
-export function withoutRunnersDeadline({ lanes, slot, deadlineMs, repeat, plan }: Work): Scheduling {
-  return { lanes, slot, repeat, deadlineMs: isTask(plan) ? undefined : deadlineMs };
+export function withoutRunnersDeadline({ lanes, slot, deadlineMs, repeat, newestOnly, plan }: Work): Scheduling {
+  return { lanes, slot, repeat, newestOnly, deadlineMs: isTask(plan) ? undefined : deadlineMs };
 }
 
 /** For an instruction that has ended. */

@@ -66,6 +66,8 @@ export class Workbench {
   readonly #items = new Map<string, Item>();
   readonly #running = new Map<string, Running>();
   readonly #waits = new Map<string, AbortController>();
+  /** Those that gave way, by the newer one whose result is theirs. */
+  readonly #followers = new Map<string, readonly Item[]>();
   readonly #stop = new AbortController();
   readonly #tasks = new Set<Promise<void>>();
 
@@ -91,10 +93,12 @@ export class Workbench {
   /** In order of arrival; it starts when it may. One that finds no room ends at once. */
   add(item: Item): void {
     const { lanes, slot } = item.scheduling;
-    const full = this.#lanes.add({ id: item.id, lanes, slot, bytes: item.bytes });
+    const queued = { id: item.id, lanes, slot, bytes: item.bytes };
+    const full = this.#lanes.add(queued);
     this.#items.set(item.id, item);
     if (full !== undefined) this.#track(this.#end(item, refused(item, full)));
     else this.#armExpiry(item);
+    if (full === undefined && item.scheduling.newestOnly === true) this.#supersede(item.id, this.#lanes.waitingBeside(queued));
     this.#pump();
   }
 
@@ -110,7 +114,7 @@ export class Workbench {
   async cancel(id: string): Promise<void> {
     const item = this.#items.get(id);
     if (item === undefined) return;
-    if (this.#lanes.isWaiting(id)) {
+    if (this.#lanes.isWaiting(id) || this.#unfollow(id)) {
       await this.#end(item, { outcome: 'cancelled', result: { answer: item.failure('CANCELLED: not started') } });
       return;
     }
@@ -134,6 +138,31 @@ export class Workbench {
       const item = this.#items.get(id);
       if (item !== undefined) this.#track(this.#run(item));
     }
+  }
+
+  /** They leave the queue, and end with the newer one. */
+  #supersede(newer: string, older: readonly string[]): void {
+    const gone = older.flatMap((id) => this.#items.get(id) ?? []).filter(({ scheduling }) => scheduling.newestOnly === true);
+    const followers = gone.flatMap((item) => [...(this.#followers.get(item.id) ?? []), item]);
+    for (const { id } of gone) {
+      this.#waits.get(id)?.abort();
+      this.#followers.delete(id);
+      this.#lanes.remove(id);
+    }
+    if (followers.length > 0) this.#followers.set(newer, followers);
+  }
+
+  /** Whether it was waiting for a newer one's result. */
+  #unfollow(id: string): boolean {
+    for (const [newer, followers] of this.#followers) {
+      if (!followers.some((item) => item.id === id)) continue;
+      this.#followers.set(
+        newer,
+        followers.filter((item) => item.id !== id),
+      );
+      return true;
+    }
+    return false;
   }
 
   async #run(item: Item): Promise<void> {
@@ -208,6 +237,9 @@ export class Workbench {
     await records.finished(item, ended);
     this.#items.delete(item.id);
     this.#pump();
+    const followers = this.#followers.get(item.id) ?? [];
+    this.#followers.delete(item.id);
+    for (const follower of followers) await this.#end(follower, ended);
   }
 
   #context(item: Item, signal: AbortSignal): EffectContext {

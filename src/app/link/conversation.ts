@@ -208,6 +208,7 @@ export class Conversation {
     this.#openedAt = answeredAt;
     this.#session = {
       server: this.#server,
+      localAddress: stream.localAddress(),
       send: (message: LinkMessage) => stream.send(message, { signal: NEVER }),
       signal: this.#over.signal,
     };

@@ -4,6 +4,8 @@ import type { LinkMessage, ServerFacts, ServerMessage } from '../../domain/link/
 export interface LinkSession {
   /** Undefined for an older server, which is known by its first message. */
   readonly server: ServerFacts | undefined;
+  /** Local address of the connection, without a port; empty where that is not known. */
+  readonly localAddress: string;
   /** In the order of the calls; resolves true when the transport has taken it, false when the session is over. */
   send(message: LinkMessage): Promise<boolean>;
   /** Aborted when the session is over. */

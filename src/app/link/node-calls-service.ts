@@ -1,4 +1,4 @@
-import type { ControlPlaneNode, InstallProgress, NodelogEntry, OverlayPeer } from '../../domain/link/calls.js';
+import type { ControlPlaneNode, InstallProgress, NodelogEntry, OverlayPeer, OverlaySet } from '../../domain/link/calls.js';
 import type { LinkMessage } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { NodeCalls } from '../../ports/driving/node-calls.js';
@@ -12,20 +12,27 @@ export interface NodeNews {
   readonly uploaded?: (node: PeerNode, reply: LinkMessage, options: CallOptions) => Promise<void>;
 }
 
-/** A control plane without an overlay and without a Kubernetes of its own: it knows no peers and no API servers, and passes news on. */
+/** Who knows the peers of a node. */
+export interface PeerBook {
+  sync(node: PeerNode, self: OverlayPeer | undefined, options: CallOptions): Promise<OverlaySet>;
+}
+
+/** A control plane without a Kubernetes of its own: it knows no API servers, and passes news on. */
 export class NodeCallsService implements NodeCalls {
   readonly #news: NodeNews;
+  readonly #peers: PeerBook;
 
-  constructor(news: NodeNews) {
+  constructor(news: NodeNews, peers: PeerBook) {
     this.#news = news;
+    this.#peers = peers;
   }
 
   async controlPlaneNodes(): Promise<readonly ControlPlaneNode[]> {
     return [];
   }
 
-  async manualSync(): Promise<readonly OverlayPeer[]> {
-    return [];
+  async manualSync(node: PeerNode, self: OverlayPeer | undefined, _ready: boolean, options: CallOptions): Promise<OverlaySet> {
+    return this.#peers.sync(node, self, options);
   }
 
   async updateStatus(node: PeerNode, status: string): Promise<void> {

@@ -13,6 +13,7 @@ import type {
   NodeEvent,
   NodeStatus,
   Operations,
+  OverlayStatus,
   StatusProblem,
 } from '../../ports/driving/operations.js';
 import type { StateView } from '../../ports/log/state-view.js';
@@ -41,6 +42,8 @@ export interface NodeOperationsParts {
   readonly link?: () => LinkStatus;
   /** Of a control plane. */
   readonly fleet?: () => FleetStatus;
+  /** Of an agent. */
+  readonly overlay?: () => OverlayStatus | undefined;
 }
 
 /** What this node is doing and what is wrong with it. */
@@ -52,7 +55,7 @@ export class NodeOperations implements Operations {
   }
 
   status(): NodeStatus {
-    const { agent, view, dataPlane, version, dataDir, startedAt, metricsListen, link, fleet } = this.#parts;
+    const { agent, view, dataPlane, version, dataDir, startedAt, metricsListen, link, fleet, overlay } = this.#parts;
     const { nodeId, hostname } = agent.identity();
     const states = agent.states();
     return {
@@ -79,6 +82,7 @@ export class NodeOperations implements Operations {
       problems: this.#problems(),
       ...(link === undefined ? {} : { link: link() }),
       ...(fleet === undefined ? {} : { fleet: fleet() }),
+      ...(overlay === undefined ? {} : { overlay: overlay() }),
     };
   }
 

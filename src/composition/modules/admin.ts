@@ -30,8 +30,8 @@ export const nodeAdminModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.node)
     .toResolvedValue(
-      (resync, memory, audit, logger): NodeParts => ({ resync, memory, audit, logger }),
-      [NodeSubsystems.logConsumer, NodeSubsystems.engine, Ports.audit, Ports.logger],
+      (resync, memory, overlay, audit, logger): NodeParts => ({ resync, memory, overlay, audit, logger }),
+      [NodeSubsystems.logConsumer, NodeSubsystems.engine, NodeSubsystems.overlay, Ports.audit, Ports.logger],
     )
     .inSingletonScope();
 });

@@ -26,6 +26,7 @@ import { NodeSessions } from '../../app/link/node-sessions.js';
 import { PresenceBoard } from '../../app/link/presence-board.js';
 import { BoundNodeNames } from '../../app/log/bound-node-names.js';
 import { GuardedProposals } from '../../app/log/guarded-proposals.js';
+import { SyncedPeers } from '../../app/overlay/synced-peers.js';
 import { WINDOW } from '../../domain/dispatch/model.js';
 import type { AddressPort } from '../../domain/kernel/network.js';
 import type { Capability, Nid } from '../../domain/link/model.js';
@@ -50,7 +51,7 @@ export const fleetModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(FleetUseCases.enrolment)
     .toResolvedValue(
-      ({ store, authorities }, view, audit, clock, logger, events) =>
+      ({ store, authorities }, view, audit, clock, logger, events, overlay) =>
         new EnrolmentService({
           store,
           view,
@@ -62,8 +63,12 @@ export const fleetModule = new ContainerModule(({ bind }) => {
           randomBytes,
           onEvent: ({ tokenId, machineId, address }) =>
             events.tell('warning', 'enrolment', `token ${tokenId}, used before, was tried by machine ${machineId} at ${address}`),
+          onRegistered: ({ nid, aid }, options) => overlay.admit(nid, aid, options),
         }),
-      [Root.controlPlane, FleetPorts.enrolmentView, Ports.audit, Ports.clock, Ports.logger, FleetPorts.events],
+      [
+        ...([Root.controlPlane, FleetPorts.enrolmentView, Ports.audit, Ports.clock, Ports.logger] as const),
+        ...([FleetPorts.events, FleetPorts.overlay] as const),
+      ],
     )
     .inSingletonScope();
   bind(FleetSubsystems.enrolment)
@@ -159,8 +164,8 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetUseCases.nodes)
     .toResolvedValue(
-      ({ store }, clock, registrations, presence, sessions, cordons, book) =>
-        new FleetNodesService({ store, clock, registrations, presence, sessions, cordons, book }),
+      ({ store }, clock, registrations, presence, sessions, cordons, book, overlay) =>
+        new FleetNodesService({ store, clock, registrations, presence, sessions, cordons, book, overlay }),
       [
         Root.controlPlane,
         Ports.clock,
@@ -169,12 +174,13 @@ function bindInstructions(bind: Bind): void {
         FleetPorts.sessions,
         FleetPorts.cordons,
         FleetPorts.book,
+        FleetPorts.overlay,
       ],
     )
     .inSingletonScope();
   bind(FleetSubsystems.fleet)
     .toResolvedValue(
-      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations) =>
+      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations, overlay, pushes) =>
         new FleetSubsystem({
           presence,
           cordons,
@@ -183,6 +189,8 @@ function bindInstructions(bind: Bind): void {
           sessions,
           sweep: new FinishedSweep({ store, clock, logger, book }),
           revocations,
+          overlay,
+          pushes,
         }),
       [
         ...common,
@@ -192,6 +200,8 @@ function bindInstructions(bind: Bind): void {
         FleetPorts.dispatcher,
         FleetPorts.sessions,
         FleetPorts.enrolmentView,
+        FleetPorts.overlay,
+        FleetPorts.peerPushes,
       ],
     )
     .inSingletonScope();
@@ -258,6 +268,8 @@ function bindServers(bind: Bind): void {
         clock,
         logger,
         events,
+        overlay,
+        pushes,
       ) => {
         const handler = new LogServiceHandler({ log, proposals, reads: nodeReads, clock });
         const nodeLogger = logger.child({ subsystem: 'nodes' });
@@ -266,11 +278,14 @@ function bindServers(bind: Bind): void {
           pair: () => ({ ...pairs.pair(), clientRoots: [authorities.l2.root] }),
           judgePeer: nodePeerJudge({ root: authorities.l2.root, revocations: view, now: () => clock.now() }),
           streams: sessions,
-          calls: new NodeCallsService({
-            status: ({ identity }, text) => events.status(identity.nid, text),
-            nodelog: ({ identity }, entry) => events.nodelog(identity.nid, entry),
-            uploaded: (node, reply) => dispatcher.uploaded(node, reply),
-          }),
+          calls: new NodeCallsService(
+            {
+              status: ({ identity }, text) => events.status(identity.nid, text),
+              nodelog: ({ identity }, entry) => events.nodelog(identity.nid, entry),
+              uploaded: (node, reply) => dispatcher.uploaded(node, reply),
+            },
+            new SyncedPeers(overlay, pushes),
+          ),
           enrolment,
           revocations: view,
           services: [
@@ -297,6 +312,8 @@ function bindServers(bind: Bind): void {
         Ports.clock,
         Ports.logger,
         FleetPorts.events,
+        FleetPorts.overlay,
+        FleetPorts.peerPushes,
       ],
     )
     .inSingletonScope();

@@ -52,7 +52,7 @@ export const linkModule = new ContainerModule(({ bind }) => {
             ...[NodeSubsystems.logConsumer, NodePorts.viewKeeper, NodeSubsystems.vipRoutes].map((token) =>
               container.get<ProblemSource>(token),
             ),
-            ...[NodeSubsystems.engine, NodeSubsystems.renewal, NodeSubsystems.link].map((token) =>
+            ...[NodeSubsystems.engine, NodeSubsystems.renewal, NodeSubsystems.link, NodeSubsystems.overlay].map((token) =>
               container.get<ProblemSource>(token),
             ),
           ].flatMap((source) => source.problems()),
@@ -163,29 +163,22 @@ function bindInstructions(bind: Bind): void {
   bind(NodePorts.policy)
     .toResolvedValue(({ config }) => ({ current: policyOf(config) }), [Root.facts])
     .inSingletonScope();
+  bind(NodePorts.effects)
+    .toResolvedValue(
+      (helm, join, kubernetes, overlay) => ({ helm, join, kubernetes, overlay }),
+      [NodePorts.helm, NodePorts.join, NodePorts.kubernetes, NodePorts.overlayEffect],
+    )
+    .inSingletonScope();
   bind(NodeSubsystems.engine)
     .toResolvedValue(
-      (
-        { config },
-        { machine, rootFingerprint },
-        journal,
-        audit,
-        policy,
-        tasks,
-        kubernetes,
-        helm,
-        join,
-        web,
-        agent,
-        clock,
-        logger,
-      ) =>
+      ({ config }, { machine, rootFingerprint }, journal, audit, policy, tasks, web, effects, agent, clock, logger) =>
         new InstructionEngine({
           journal,
           audit,
           tasks,
           web,
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
+          effects,
           clock,
           logger: logger.child({ subsystem: 'instructions' }),
           policy: () => policy.current,
@@ -196,25 +189,11 @@ function bindInstructions(bind: Bind): void {
           rootFingerprint: () => rootFingerprint,
           sources: { installer: config.installer, conductor: config.conductor ?? conductorOf(config.installer) },
           scriptEnv: TASK_ENV,
-          kubernetes,
-          helm,
-          join,
           reading: { yaml: parseYamlDocuments },
         }),
       [
-        Root.facts,
-        Root.node,
-        NodePorts.journal,
-        Ports.audit,
-        NodePorts.policy,
-        NodePorts.tasks,
-        NodePorts.kubernetes,
-        NodePorts.helm,
-        NodePorts.join,
-        NodePorts.web,
-        Root.agent,
-        Ports.clock,
-        Ports.logger,
+        ...([Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.policy, NodePorts.tasks, NodePorts.web] as const),
+        ...([NodePorts.effects, Root.agent, Ports.clock, Ports.logger] as const),
       ],
     )
     .inSingletonScope();
@@ -264,7 +243,7 @@ function bindLink(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.link)
     .toResolvedValue(
-      ({ version, config, identity }, { servers, machine, root }, link, engine, journal, audit, clock, logger) => {
+      ({ version, config, identity }, { servers, machine, root }, link, engine, overlay, journal, audit, clock, logger) => {
         const instance = randomUUID();
         const inRoot = (path: string) => under(root, path as AbsolutePath);
         return new LinkSubsystem({
@@ -284,7 +263,7 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine],
+          users: [engine, overlay],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
@@ -294,7 +273,10 @@ function bindLink(bind: Bind): void {
           logger: logger.child({ subsystem: 'link' }),
         });
       },
-      [Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodePorts.journal, Ports.audit, Ports.clock, Ports.logger],
+      [
+        ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
+        ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger] as const),
+      ],
     )
     .inSingletonScope();
 }

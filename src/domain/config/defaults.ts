@@ -29,6 +29,7 @@ export function defaults(mode: Mode): Config {
     scriptsDeny: [],
     kubectlDeny: [],
     auditOnFailure: 'refuse',
+    overlayNetworks: [],
   };
 }
 

@@ -74,6 +74,12 @@ export interface Config {
   readonly kubectlAllow?: readonly string[];
   readonly kubectlDeny: readonly string[];
   readonly auditOnFailure: (typeof auditFailures)[number];
+  /** Of the overlay's addresses; undefined: the control plane has no overlay. */
+  readonly overlayCidr?: Ipv4Range;
+  /** Under which a node's peers reach it; undefined: the address that it calls its control plane from. */
+  readonly overlayEndpoint?: IpAddress | 'none';
+  /** Behind the node, for its peers to reach through it. */
+  readonly overlayNetworks: readonly Ipv4Range[];
 }
 
 export interface SettingFacts {
@@ -365,6 +371,30 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'restart',
     value: 'mode',
     help: 'what happens when the audit log cannot be written: refuse or continue',
+  },
+  overlayCidr: {
+    path: 'overlay.cidr',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'network',
+    help: 'IPv4 network of the overlay, whose addresses nodes get; none: no overlay',
+  },
+  overlayEndpoint: {
+    path: 'overlay.endpoint',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'address',
+    help: 'address under which the peers of the overlay reach this node, or none',
+  },
+  overlayNetworks: {
+    path: 'overlay.networks',
+    text: 'list',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'networks',
+    help: 'IPv4 networks behind this node that its peers reach through it',
   },
 };
 

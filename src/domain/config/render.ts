@@ -50,6 +50,12 @@ export function renderSetting(setting: Setting, config: Config): string {
     case 'scriptsDeny':
     case 'kubectlDeny':
       return listed(config[setting], 'none');
+    case 'overlayCidr':
+      return config.overlayCidr === undefined ? 'none' : formatIpv4Range(config.overlayCidr);
+    case 'overlayEndpoint':
+      return config.overlayEndpoint ?? "the connection's";
+    case 'overlayNetworks':
+      return listed(config.overlayNetworks.map(formatIpv4Range), 'none');
     case 'logLevel':
     case 'outboxCapacity':
     case 'serverAccount':

@@ -71,6 +71,7 @@ export function layerSchema(mode: Mode) {
           onFailure: leaf(`one of ${auditFailures.join(', ')}`, (value) => auditFailures.find((one) => one === value)),
         })
         .optional(),
+      overlay: overlayGroup.optional(),
     })
     .transform(
       (file): ConfigLayer =>
@@ -109,6 +110,9 @@ export function layerSchema(mode: Mode) {
           kubectlAllow: file.instructions?.kubectl?.allow,
           kubectlDeny: file.instructions?.kubectl?.deny,
           auditOnFailure: file.audit?.onFailure,
+          overlayCidr: file.overlay?.cidr,
+          overlayEndpoint: file.overlay?.endpoint,
+          overlayNetworks: file.overlay?.networks,
         }),
     );
 }
@@ -226,6 +230,14 @@ const productionRange = leaf(
   'a network like 10.192.0.0/16: /8 to /28, private (10/8, 172.16/12, 192.168/16) or of 100.64/10, without bits behind the prefix',
   rangeIn(privateBlocks),
 );
+const overlayGroup = z.strictObject({
+  cidr: productionRange,
+  endpoint: leaf('an IP address, or none', (value) => (value === 'none' ? value : textual(ipAddress)(value))),
+  networks: list('IPv4 networks like 10.1.0.0/24, without bits behind the prefix', (text) => {
+    const range = ipv4Range(text);
+    return range === undefined || range.prefixLength === 0 ? undefined : range;
+  }),
+});
 const devRange = leaf(
   'a network like 127.192.0.0/16: /8 to /28, of 127/8 (dev listens on loopback only), without bits behind the prefix',
   rangeIn(loopbackBlocks),

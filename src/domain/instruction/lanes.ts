@@ -75,6 +75,12 @@ export class Lanes {
     return this.#items.has(id) && !this.#running.has(id);
   }
 
+  /** Those that wait in one of its lanes. */
+  waitingBeside({ id, lanes }: Queued): readonly string[] {
+    const waiting = [...this.#items.values()].filter((other) => other.id !== id && !this.#running.has(other.id));
+    return waiting.filter((other) => other.lanes.some((lane) => lanes.includes(lane))).map((other) => other.id);
+  }
+
   /** It has ended, or will not start. */
   remove(id: string): void {
     const item = this.#items.get(id);

@@ -1,5 +1,6 @@
 import type { HelmInstallPlan, HelmUninstallPlan } from '../kubernetes/helm.js';
 import type { KubectlTask, KubernetesPlan } from '../kubernetes/model.js';
+import type { OverlayPlanned } from '../overlay/plan.js';
 
 /** What is to be done, for the shell to do. */
 export type Plan =
@@ -10,6 +11,7 @@ export type Plan =
   | { readonly do: 'join_command'; readonly asControlPlane: boolean }
   | HelmInstallPlan
   | HelmUninstallPlan
+  | OverlayPlanned
   | { readonly do: 'restart_service'; readonly delaySeconds: number };
 
 /** Those whose program has a runner: it goes on when this process dies, and is adopted by the next (engine.md A4). */

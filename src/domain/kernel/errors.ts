@@ -351,6 +351,36 @@ export const errorCodes = {
   'outbound.refused': { kind: 'denied', retry: false, remedy: 'name a target outside this machine, over http or https' },
   'outbound.timed_out': { kind: 'unavailable', retry: true, remedy: 'check that the target can be reached from this machine' },
   'outbound.too_large': { kind: 'exhausted', retry: false, remedy: 'ask for less' },
+  'overlay.foreign': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'rename or remove the interface wg0, which is no WireGuard interface',
+  },
+  'overlay.key_unreadable': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'mend the file that is named, or remove it: then the node makes a new key, and its peers learn it',
+  },
+  'overlay.no_address_left': {
+    kind: 'exhausted',
+    retry: true,
+    remedy: 'remove nodes that are gone with `holdfast delete node`, or give `overlay.cidr` a shorter prefix',
+  },
+  'overlay.not_linked': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look into `holdfast status` for why there is no link to the control plane',
+  },
+  'overlay.not_set': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend what the machine says; where the kernel has no WireGuard, install wireguard-go',
+  },
+  'overlay.unreadable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'run the agent as root or with CAP_NET_ADMIN, and look at `wg show wg0`; nothing was changed',
+  },
   'resource.conflict': { kind: 'conflict', retry: true, remedy: 'look at what changed meanwhile and try again' },
   'resource.invalid': { kind: 'invalid', retry: false, remedy: 'mend the manifest at the places that are named' },
   'resource.not_found': { kind: 'not_found', retry: false, remedy: 'list what there is with `holdfast get`' },

@@ -39,6 +39,8 @@ export interface Paths {
   readonly journalDb: AbsolutePath;
   /** A node's last known state of the log. */
   readonly viewDb: AbsolutePath;
+  /** A node's private key in the overlay. */
+  readonly overlayKey: AbsolutePath;
   /** Folders of the programs that instructions run. */
   readonly run: AbsolutePath;
 }
@@ -81,6 +83,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     enrolment: inDataDir('enrolment.json'),
     journalDb: inDataDir('journal.db'),
     viewDb: inDataDir('view.db'),
+    overlayKey: inDataDir('overlay.key'),
     run: inDataDir('run'),
   };
 }

@@ -8,6 +8,13 @@ export interface OverlayPeer {
   readonly extraAllowedIps: readonly string[];
 }
 
+/** What `ManualSync` answers. */
+export interface OverlaySet {
+  readonly peers: readonly OverlayPeer[];
+  /** The node's own address and the prefix of the overlay, `10.78.0.3/16`; empty: the server has no overlay, or is an older one. */
+  readonly address: string;
+}
+
 export interface ControlPlaneNode {
   readonly vpnIp: string;
   /** `https://host:port` or `host:port`. */

@@ -1,4 +1,5 @@
 import type { Protocol } from '../../domain/dataplane/model.js';
+import type { LinkKind } from '../../domain/overlay/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { ListenerStats } from '../dataplane/data-plane.js';
 
@@ -54,6 +55,32 @@ export interface FleetStatus {
   readonly unanswered: number;
 }
 
+/** A node's place in the overlay, as it was when it was read last. */
+export interface OverlayStatus {
+  /** Who carries the packets; undefined while there is no interface. */
+  readonly link: LinkKind | undefined;
+  readonly publicKey: string;
+  /** Empty while it has none. */
+  readonly address: string;
+  readonly mtu: number;
+  readonly peers: readonly OverlayPeerStatus[];
+}
+
+export interface OverlayPeerStatus {
+  readonly publicKey: string;
+  /** Its first address, or network. */
+  readonly address: string;
+  /** Empty while none is known. */
+  readonly endpoint: string;
+  /** `down`: there was no handshake for 180 s. */
+  readonly state: 'up' | 'down';
+  /** Undefined when there was none. */
+  readonly handshakeAgeMs: number | undefined;
+  readonly receivedBytes: number;
+  readonly sentBytes: number;
+  readonly ranges: readonly string[];
+}
+
 export interface NodeStatus {
   readonly version: string;
   readonly mode: string;
@@ -79,6 +106,8 @@ export interface NodeStatus {
   readonly link?: LinkStatus | undefined;
   /** Of a control plane. */
   readonly fleet?: FleetStatus | undefined;
+  /** Of an agent, once the overlay was read. */
+  readonly overlay?: OverlayStatus | undefined;
 }
 
 export interface NodeEvent {

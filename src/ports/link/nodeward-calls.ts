@@ -1,4 +1,4 @@
-import type { ControlPlaneNode, NodelogEntry, OverlayPeer } from '../../domain/link/calls.js';
+import type { ControlPlaneNode, NodelogEntry, OverlayPeer, OverlaySet } from '../../domain/link/calls.js';
 import type { LinkMessage } from '../../domain/link/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { IssuedPair } from '../driving/enrolment.js';
@@ -10,7 +10,7 @@ import type { IssuedPair } from '../driving/enrolment.js';
 export interface NodewardCalls {
   controlPlaneNodes(options: CallOptions): Promise<readonly ControlPlaneNode[]>;
   /** Tells what this node is in the overlay, and gets the peers that it is to have. */
-  manualSync(self: OverlayPeer, nodeIsReady: boolean, options: CallOptions): Promise<readonly OverlayPeer[]>;
+  manualSync(self: OverlayPeer, nodeIsReady: boolean, options: CallOptions): Promise<OverlaySet>;
   updateStatus(status: string, options: CallOptions): Promise<void>;
   addNodelog(entry: NodelogEntry, options: CallOptions): Promise<void>;
   /** A new certificate for the DER request `csr`; a server that knows none makes the key itself. */

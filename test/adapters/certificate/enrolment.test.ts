@@ -47,7 +47,14 @@ async function controlPlane(offset = 0) {
   const authorities = await new ControlPlaneIdentity({ ...parts, sealer, maker }).open(options);
   const view = new EnrolmentView({ ...parts, random: Math.random });
   const audit = { append: async () => {} };
-  const service = new EnrolmentService({ ...parts, view, authority: authorities.l2, audit, onEvent: () => {} });
+  const service = new EnrolmentService({
+    ...parts,
+    view,
+    authority: authorities.l2,
+    audit,
+    onEvent: () => {},
+    onRegistered: async () => {},
+  });
   const stopper = new AbortController();
   const following = view.follow(stopper.signal);
   onTestFinished(async () => {

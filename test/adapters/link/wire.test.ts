@@ -207,6 +207,7 @@ describe('an existing agent against our server', () => {
       [25, 'b'],
     ] as const;
     const synced = await unary('ManualSync', encode([10, peer], [25, true]));
+    expect(synced.text(10)).toBe('10.1.0.1/16');
     const [other] = synced.messages(5);
     expect([other?.text(10), other?.text(15), other?.text(20), other?.texts(25)]).toEqual([
       'key',
@@ -371,9 +372,10 @@ describe('our agent against an existing server', () => {
     const calls = new GrpcNodewardCalls({ connections, address: () => address });
     expect(await calls.controlPlaneNodes({ signal })).toEqual([{ vpnIp: '10.1.0.1', kubeEndpoint: 'https://10.1.0.1:6443' }]);
     const self = { pubKey: 'own', endpointIp: 'e', ip: 'i', extraAllowedIps: ['z'] };
-    expect(await calls.manualSync(self, true, { signal })).toEqual([
-      { pubKey: 'k', endpointIp: 'e', ip: 'i', extraAllowedIps: ['x', 'y'] },
-    ]);
+    expect(await calls.manualSync(self, true, { signal })).toEqual({
+      peers: [{ pubKey: 'k', endpointIp: 'e', ip: 'i', extraAllowedIps: ['x', 'y'] }],
+      address: '',
+    });
     await calls.updateStatus('READY', { signal });
     await calls.addNodelog(
       { type: 't', severity: 'failure', message: 'm', code: 'c', cause: 'y', remedy: 'r', docsUrl: 'u' },

@@ -46,6 +46,7 @@ export function enrolmentRig({
   const authority = new FakeCertificateAuthority();
   const view = new EnrolmentView({ store, clock, logger, random: () => 0 });
   const events: EnrolmentEvent[] = [];
+  const registered: Nid[] = [];
   const audited: AuditRecord[] = [];
   const audit = {
     failure: undefined as unknown,
@@ -55,7 +56,15 @@ export function enrolmentRig({
     },
   };
   const parts = { store, clock, logger, sha256, randomBytes };
-  const service = new EnrolmentService({ ...parts, view, authority, audit, onEvent: (event) => events.push(event) });
+  const onRegistered = async ({ nid: id }: { readonly nid: Nid }) => void registered.push(id);
+  const service = new EnrolmentService({
+    ...parts,
+    view,
+    authority,
+    audit,
+    onEvent: (event) => events.push(event),
+    onRegistered,
+  });
   const stopper = new AbortController();
   const following = view.follow(stopper.signal);
   onTestFinished(async () => {
@@ -86,6 +95,7 @@ export function enrolmentRig({
     tokens,
     registrations,
     events,
+    registered,
     audit,
     audited,
     logger,

@@ -14,15 +14,21 @@ const entry = { type: '', severity: 'info', message: 'm', code: '', cause: '', r
 const progress = { stepCompleted: 1, errorAtStep: 0, errorMessage: '' };
 const reply = { type: 'X', tag: 't', jsonB64: '' };
 
-test('knows no peers and no API servers, and passes news on', async () => {
+const nobody = { sync: async () => ({ peers: [], address: '' }) };
+
+test('knows no API servers, asks for peers where they are known, and passes news on', async () => {
   const news: unknown[] = [];
-  const service = new NodeCallsService({
-    status: ({ identity }, status) => news.push([identity.nid, status]),
-    nodelog: (_, line) => news.push(line),
-    installProgress: (_, made) => news.push(made),
-    uploaded: async (_, message) => void news.push(message),
-  });
-  expect([await service.controlPlaneNodes(), await service.manualSync()]).toEqual([[], []]);
+  const peers = { sync: async () => ({ peers: [], address: '10.78.0.1/16' }) };
+  const tell = {
+    status: ({ identity }: PeerNode, status: string) => news.push([identity.nid, status]),
+    nodelog: (_: PeerNode, line: unknown) => news.push(line),
+    installProgress: (_: PeerNode, made: unknown) => news.push(made),
+    uploaded: async (_: PeerNode, message: unknown) => void news.push(message),
+  };
+  const service = new NodeCallsService(tell, peers);
+  const self = { pubKey: 'k', endpointIp: '', ip: '', extraAllowedIps: [] };
+  expect(await service.controlPlaneNodes()).toEqual([]);
+  expect(await service.manualSync(node, self, true, options)).toEqual({ peers: [], address: '10.78.0.1/16' });
   await service.updateStatus(node, 'READY');
   await service.addNodelog(node, entry);
   await service.installProgress(node, progress);
@@ -31,7 +37,7 @@ test('knows no peers and no API servers, and passes news on', async () => {
 });
 
 test('what nobody wants to know goes nowhere', async () => {
-  const service = new NodeCallsService({});
+  const service = new NodeCallsService({}, nobody);
   await service.updateStatus(node, 'READY');
   await service.addNodelog(node, entry);
   await service.installProgress(node, progress);

@@ -133,6 +133,9 @@ describe('planReload', () => {
       ['kubectlAllow', 'live'],
       ['kubectlDeny', 'live'],
       ['auditOnFailure', 'restart'],
+      ['overlayCidr', 'restart'],
+      ['overlayEndpoint', 'restart'],
+      ['overlayNetworks', 'restart'],
     ]);
   });
 });

@@ -51,6 +51,7 @@ describe('defaults', () => {
     scriptsDeny: [],
     kubectlDeny: [],
     auditOnFailure: 'refuse',
+    overlayNetworks: [],
   };
 
   test.each<{ name: string; mode: Mode; file?: ConfigFile; config: unknown }>([
@@ -173,6 +174,9 @@ test('every setting, from variables and from flags', () => {
     kubectlAllow: 'get,rollout *',
     kubectlDeny: 'exec',
     auditOnFailure: 'continue',
+    overlayCidr: '10.78.0.0/16',
+    overlayEndpoint: 'none',
+    overlayNetworks: '10.1.0.0/24',
   };
   const config = {
     nodeName: 'node-a',
@@ -214,6 +218,9 @@ test('every setting, from variables and from flags', () => {
     kubectlAllow: ['get', 'rollout *'],
     kubectlDeny: ['exec'],
     auditOnFailure: 'continue',
+    overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
+    overlayEndpoint: 'none',
+    overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
   };
   const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
   expect(configOf({ flags: texts })).toEqual(config);

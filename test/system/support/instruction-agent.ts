@@ -9,6 +9,7 @@ import { HelmEffect } from '../../../src/app/kubernetes/helm-effect.js';
 import { JoinEffect } from '../../../src/app/kubernetes/join-effect.js';
 import { KubernetesEffect } from '../../../src/app/kubernetes/kubernetes-effect.js';
 import type { LinkSession } from '../../../src/app/link/link-session.js';
+import { NO_CONTENT } from '../../../src/domain/instruction/model.js';
 import { USUAL_POLICY } from '../../../src/domain/instruction/policy.js';
 import type { LinkMessage, ServerMessage } from '../../../src/domain/link/model.js';
 import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
@@ -48,15 +49,19 @@ const engine = new InstructionEngine({
   rootFingerprint: () => 'root-1',
   sources: { installer: INSTALLER, conductor: undefined },
   scriptEnv: env,
-  kubernetes: new KubernetesEffect(kubernetes),
-  helm: new HelmEffect(kubernetes),
-  join: new JoinEffect({ ...kubernetes, secrets: new FakeJoinSecrets() }),
+  effects: {
+    helm: new HelmEffect(kubernetes),
+    join: new JoinEffect({ ...kubernetes, secrets: new FakeJoinSecrets() }),
+    kubernetes: new KubernetesEffect(kubernetes),
+    overlay: { run: async () => NO_CONTENT },
+  },
   reading: { yaml: () => [] },
 });
 await engine.start();
 
 const session: LinkSession = {
   server: serverFacts(),
+  localAddress: '',
   signal: new AbortController().signal,
   async send(message: LinkMessage): Promise<boolean> {
     writeSync(1, `${JSON.stringify(message)}\n`);

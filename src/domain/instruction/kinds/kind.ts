@@ -17,6 +17,8 @@ export interface Scheduling {
   /** Undefined: it has none, as it does not end in this process. */
   readonly deadlineMs: number | undefined;
   readonly repeat: RepeatClass;
+  /** It is a whole set: one that waits gives way to a newer one of its lanes, and is answered with its result (engine.md D1). */
+  readonly newestOnly?: boolean | undefined;
 }
 
 /** An instruction whose payload was understood. */

@@ -166,7 +166,38 @@ export interface StatusResponse {
     | LinkStatus
     | undefined;
   /** Of a control plane. */
-  fleet: FleetStatus | undefined;
+  fleet:
+    | FleetStatus
+    | undefined;
+  /** Of an agent that is in an overlay. */
+  overlay: OverlayStatus | undefined;
+}
+
+export interface OverlayStatus {
+  /** `kernel`, `wireguard-go`, or empty while there is no interface. */
+  link: string;
+  publicKey: string;
+  /** Of this node; empty while it has none. */
+  address: string;
+  mtu: number;
+  peers: OverlayPeerStatus[];
+}
+
+/** As it was when it was read last, at most a minute ago. */
+export interface OverlayPeerStatus {
+  publicKey: string;
+  /** Its first address, or network. */
+  address: string;
+  /** Address and port; empty while none is known. */
+  endpoint: string;
+  /** `up`, or `down`: there was no handshake for 180 s. */
+  state: string;
+  /** Absent when there was no handshake. */
+  handshakeAgeMs?: bigint | undefined;
+  receivedBytes: bigint;
+  sentBytes: bigint;
+  /** All that is sent to it. */
+  ranges: string[];
 }
 
 export interface LinkStatus {
@@ -1494,6 +1525,7 @@ function createBaseStatusResponse(): StatusResponse {
     problems: [],
     link: undefined,
     fleet: undefined,
+    overlay: undefined,
   };
 }
 
@@ -1543,6 +1575,9 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     }
     if (message.fleet !== undefined) {
       FleetStatus.encode(message.fleet, writer.uint32(114).fork()).join();
+    }
+    if (message.overlay !== undefined) {
+      OverlayStatus.encode(message.overlay, writer.uint32(162).fork()).join();
     }
     return writer;
   },
@@ -1672,6 +1707,14 @@ export const StatusResponse: MessageFns<StatusResponse> = {
             message.fleet = FleetStatus.decode(reader, reader.uint32());
             continue;
           }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.overlay = OverlayStatus.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1711,6 +1754,273 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     message.fleet = (object.fleet !== undefined && object.fleet !== null)
       ? FleetStatus.fromPartial(object.fleet)
       : undefined;
+    message.overlay = (object.overlay !== undefined && object.overlay !== null)
+      ? OverlayStatus.fromPartial(object.overlay)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseOverlayStatus(): OverlayStatus {
+  return { link: "", publicKey: "", address: "", mtu: 0, peers: [] };
+}
+
+export const OverlayStatus: MessageFns<OverlayStatus> = {
+  encode(message: OverlayStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.link !== "") {
+      writer.uint32(10).string(message.link);
+    }
+    if (message.publicKey !== "") {
+      writer.uint32(18).string(message.publicKey);
+    }
+    if (message.address !== "") {
+      writer.uint32(26).string(message.address);
+    }
+    if (message.mtu !== 0) {
+      writer.uint32(32).uint32(message.mtu);
+    }
+    for (const v of message.peers) {
+      OverlayPeerStatus.encode(v!, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OverlayStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOverlayStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.link = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.publicKey = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.mtu = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.peers.push(OverlayPeerStatus.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OverlayStatus>): OverlayStatus {
+    return OverlayStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OverlayStatus>): OverlayStatus {
+    const message = createBaseOverlayStatus();
+    message.link = object.link ?? "";
+    message.publicKey = object.publicKey ?? "";
+    message.address = object.address ?? "";
+    message.mtu = object.mtu ?? 0;
+    message.peers = object.peers?.map((e) => OverlayPeerStatus.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseOverlayPeerStatus(): OverlayPeerStatus {
+  return {
+    publicKey: "",
+    address: "",
+    endpoint: "",
+    state: "",
+    handshakeAgeMs: undefined,
+    receivedBytes: 0n,
+    sentBytes: 0n,
+    ranges: [],
+  };
+}
+
+export const OverlayPeerStatus: MessageFns<OverlayPeerStatus> = {
+  encode(message: OverlayPeerStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.publicKey !== "") {
+      writer.uint32(10).string(message.publicKey);
+    }
+    if (message.address !== "") {
+      writer.uint32(18).string(message.address);
+    }
+    if (message.endpoint !== "") {
+      writer.uint32(26).string(message.endpoint);
+    }
+    if (message.state !== "") {
+      writer.uint32(34).string(message.state);
+    }
+    if (message.handshakeAgeMs !== undefined) {
+      if (BigInt.asIntN(64, message.handshakeAgeMs) !== message.handshakeAgeMs) {
+        throw new globalThis.Error("value provided for field message.handshakeAgeMs of type int64 too large");
+      }
+      writer.uint32(40).int64(message.handshakeAgeMs);
+    }
+    if (message.receivedBytes !== 0n) {
+      if (BigInt.asUintN(64, message.receivedBytes) !== message.receivedBytes) {
+        throw new globalThis.Error("value provided for field message.receivedBytes of type uint64 too large");
+      }
+      writer.uint32(48).uint64(message.receivedBytes);
+    }
+    if (message.sentBytes !== 0n) {
+      if (BigInt.asUintN(64, message.sentBytes) !== message.sentBytes) {
+        throw new globalThis.Error("value provided for field message.sentBytes of type uint64 too large");
+      }
+      writer.uint32(56).uint64(message.sentBytes);
+    }
+    for (const v of message.ranges) {
+      writer.uint32(66).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OverlayPeerStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOverlayPeerStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.publicKey = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.endpoint = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.handshakeAgeMs = reader.int64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.receivedBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.sentBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.ranges.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OverlayPeerStatus>): OverlayPeerStatus {
+    return OverlayPeerStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OverlayPeerStatus>): OverlayPeerStatus {
+    const message = createBaseOverlayPeerStatus();
+    message.publicKey = object.publicKey ?? "";
+    message.address = object.address ?? "";
+    message.endpoint = object.endpoint ?? "";
+    message.state = object.state ?? "";
+    message.handshakeAgeMs = (object.handshakeAgeMs !== undefined && object.handshakeAgeMs !== null)
+      ? BigInt(object.handshakeAgeMs)
+      : undefined;
+    message.receivedBytes = (object.receivedBytes !== undefined && object.receivedBytes !== null)
+      ? BigInt(object.receivedBytes)
+      : 0n;
+    message.sentBytes = (object.sentBytes !== undefined && object.sentBytes !== null) ? BigInt(object.sentBytes) : 0n;
+    message.ranges = object.ranges?.map((e) => e) || [];
     return message;
   },
 };

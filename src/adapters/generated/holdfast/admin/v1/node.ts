@@ -23,6 +23,22 @@ export const protobufPackage = "holdfast.admin.v1";
 
 export const protobufFileName = "holdfast/admin/v1/node.proto";
 
+export interface SyncOverlayRequest {
+}
+
+export interface SyncOverlayResponse {
+  /** Of this node; empty where the control plane has no overlay. */
+  address: string;
+  /** Peers that are as they were declared. */
+  peers: number;
+  failed: OverlayPeerFailure[];
+}
+
+export interface OverlayPeerFailure {
+  publicKey: string;
+  reason: string;
+}
+
 export interface ResyncRequest {
   /** Take it over whatever it removes. */
   accept: boolean;
@@ -73,6 +89,195 @@ export interface JournalledInstruction {
   /** What one that waits is waiting for. */
   waitsFor: string;
 }
+
+function createBaseSyncOverlayRequest(): SyncOverlayRequest {
+  return {};
+}
+
+export const SyncOverlayRequest: MessageFns<SyncOverlayRequest> = {
+  encode(_: SyncOverlayRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SyncOverlayRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSyncOverlayRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SyncOverlayRequest>): SyncOverlayRequest {
+    return SyncOverlayRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<SyncOverlayRequest>): SyncOverlayRequest {
+    const message = createBaseSyncOverlayRequest();
+    return message;
+  },
+};
+
+function createBaseSyncOverlayResponse(): SyncOverlayResponse {
+  return { address: "", peers: 0, failed: [] };
+}
+
+export const SyncOverlayResponse: MessageFns<SyncOverlayResponse> = {
+  encode(message: SyncOverlayResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.address !== "") {
+      writer.uint32(10).string(message.address);
+    }
+    if (message.peers !== 0) {
+      writer.uint32(16).uint32(message.peers);
+    }
+    for (const v of message.failed) {
+      OverlayPeerFailure.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SyncOverlayResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSyncOverlayResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.peers = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.failed.push(OverlayPeerFailure.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SyncOverlayResponse>): SyncOverlayResponse {
+    return SyncOverlayResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SyncOverlayResponse>): SyncOverlayResponse {
+    const message = createBaseSyncOverlayResponse();
+    message.address = object.address ?? "";
+    message.peers = object.peers ?? 0;
+    message.failed = object.failed?.map((e) => OverlayPeerFailure.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseOverlayPeerFailure(): OverlayPeerFailure {
+  return { publicKey: "", reason: "" };
+}
+
+export const OverlayPeerFailure: MessageFns<OverlayPeerFailure> = {
+  encode(message: OverlayPeerFailure, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.publicKey !== "") {
+      writer.uint32(10).string(message.publicKey);
+    }
+    if (message.reason !== "") {
+      writer.uint32(18).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OverlayPeerFailure {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOverlayPeerFailure();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.publicKey = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OverlayPeerFailure>): OverlayPeerFailure {
+    return OverlayPeerFailure.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OverlayPeerFailure>): OverlayPeerFailure {
+    const message = createBaseOverlayPeerFailure();
+    message.publicKey = object.publicKey ?? "";
+    message.reason = object.reason ?? "";
+    return message;
+  },
+};
 
 function createBaseResyncRequest(): ResyncRequest {
   return { accept: false, timeoutMs: 0n };
@@ -641,6 +846,16 @@ export const NodeServiceService = {
     responseSerialize: (value: ListJournalResponse): Buffer => Buffer.from(ListJournalResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListJournalResponse => ListJournalResponse.decode(value),
   },
+  /** Asks the control plane for the peers of this node in the overlay, and sets them. */
+  syncOverlay: {
+    path: "/holdfast.admin.v1.NodeService/SyncOverlay" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: SyncOverlayRequest): Buffer => Buffer.from(SyncOverlayRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SyncOverlayRequest => SyncOverlayRequest.decode(value),
+    responseSerialize: (value: SyncOverlayResponse): Buffer => Buffer.from(SyncOverlayResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): SyncOverlayResponse => SyncOverlayResponse.decode(value),
+  },
 } as const;
 
 export interface NodeServiceServer extends UntypedServiceImplementation {
@@ -648,6 +863,8 @@ export interface NodeServiceServer extends UntypedServiceImplementation {
   resync: handleUnaryCall<ResyncRequest, ResyncResponse>;
   /** The instructions that this node knows: unfinished ones, then those whose reply is kept. */
   listJournal: handleUnaryCall<ListJournalRequest, ListJournalResponse>;
+  /** Asks the control plane for the peers of this node in the overlay, and sets them. */
+  syncOverlay: handleUnaryCall<SyncOverlayRequest, SyncOverlayResponse>;
 }
 
 export interface NodeServiceClient extends Client {
@@ -682,6 +899,22 @@ export interface NodeServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListJournalResponse) => void,
+  ): ClientUnaryCall;
+  /** Asks the control plane for the peers of this node in the overlay, and sets them. */
+  syncOverlay(
+    request: SyncOverlayRequest,
+    callback: (error: ServiceError | null, response: SyncOverlayResponse) => void,
+  ): ClientUnaryCall;
+  syncOverlay(
+    request: SyncOverlayRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: SyncOverlayResponse) => void,
+  ): ClientUnaryCall;
+  syncOverlay(
+    request: SyncOverlayRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: SyncOverlayResponse) => void,
   ): ClientUnaryCall;
 }
 

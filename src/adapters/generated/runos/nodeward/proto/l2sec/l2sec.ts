@@ -59,6 +59,8 @@ export interface ManualSyncRequest {
 
 export interface ManualSyncResponse {
   peers: VpnPeer[];
+  /** Addition: the node's own address and the prefix of the overlay, 10.78.0.3/16; empty where the server has no overlay. */
+  address: string;
 }
 
 export interface GetNodeRegistrationTokenRequest {
@@ -616,13 +618,16 @@ export const ManualSyncRequest: MessageFns<ManualSyncRequest> = {
 };
 
 function createBaseManualSyncResponse(): ManualSyncResponse {
-  return { peers: [] };
+  return { peers: [], address: "" };
 }
 
 export const ManualSyncResponse: MessageFns<ManualSyncResponse> = {
   encode(message: ManualSyncResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.peers) {
       VpnPeer.encode(v!, writer.uint32(42).fork()).join();
+    }
+    if (message.address !== "") {
+      writer.uint32(82).string(message.address);
     }
     return writer;
   },
@@ -648,6 +653,14 @@ export const ManualSyncResponse: MessageFns<ManualSyncResponse> = {
             message.peers.push(VpnPeer.decode(reader, reader.uint32()));
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -666,6 +679,7 @@ export const ManualSyncResponse: MessageFns<ManualSyncResponse> = {
   fromPartial(object: DeepPartial<ManualSyncResponse>): ManualSyncResponse {
     const message = createBaseManualSyncResponse();
     message.peers = object.peers?.map((e) => VpnPeer.fromPartial(e)) || [];
+    message.address = object.address ?? "";
     return message;
   },
 };
