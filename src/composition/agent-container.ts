@@ -9,6 +9,7 @@ import { agentModule } from './modules/agent.js';
 import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
+import { dnsmasqModule } from './modules/dnsmasq.js';
 import { healthModule } from './modules/health.js';
 import { linkModule } from './modules/link.js';
 import { metricsModule } from './modules/metrics.js';
@@ -26,6 +27,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     auditModule,
     agentModule,
     linkModule,
+    dnsmasqModule,
     dataplaneModule,
     healthModule,
     nodeAdminModule,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseYamlDocuments } from '../../src/adapters/kubernetes/yaml-documents.js';
+import { DnsmasqEffect } from '../../src/app/dnsmasq/dnsmasq-effect.js';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
 import { HelmEffect } from '../../src/app/kubernetes/helm-effect.js';
 import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js';
@@ -9,10 +10,12 @@ import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from 
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeClock } from '../fakes/fake-clock.js';
 import { FakeCommandRunner } from '../fakes/fake-command-runner.js';
+import { FakeDnsmasqConfig } from '../fakes/fake-dnsmasq-config.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
 import { FakeServiceManager } from '../fakes/fake-service-manager.js';
 import { FakeTaskRunner } from '../fakes/fake-task-runner.js';
+import { FakeUnits } from '../fakes/fake-units.js';
 import { FakeWebClient } from '../fakes/fake-web-client.js';
 
 export const INSTALLER = 'https://installer.test';
@@ -91,6 +94,8 @@ export class InstructionWorld {
   readonly services = new FakeServiceManager();
   readonly logger = new FakeLogger();
   readonly commands = new FakeCommandRunner();
+  readonly dnsmasq = new FakeDnsmasqConfig();
+  readonly units = new FakeUnits(this.clock);
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -127,6 +132,7 @@ export class InstructionWorld {
       sources: { installer: INSTALLER, conductor: CONDUCTOR },
       scriptEnv: env,
       kubernetes: new KubernetesEffect({ commands, tasks, kubeconfig: '/etc/kubernetes/admin.conf', env }),
+      dnsmasq: new DnsmasqEffect({ config: this.dnsmasq, units: this.units, clock, sha256, boot: 'boot-1' }),
       helm: new HelmEffect({ commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env }),
       reading: { yaml: parseYamlDocuments },
       ...parts,

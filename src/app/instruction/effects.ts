@@ -5,6 +5,7 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { ServiceManager } from '../../ports/instruction/service-manager.js';
 import type { TaskExit, TaskId } from '../../ports/instruction/task-runner.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
+import type { DnsmasqEffect } from '../dnsmasq/dnsmasq-effect.js';
 import { type HelmEffect, helmTaskAnswer } from '../kubernetes/helm-effect.js';
 import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
 import { type ScriptEffect, scriptAnswer } from './script-effect.js';
@@ -34,6 +35,7 @@ export interface EffectParts {
   readonly scripts: ScriptEffect;
   readonly kubernetes: KubernetesEffect;
   readonly helm: HelmEffect;
+  readonly dnsmasq: DnsmasqEffect;
   readonly nodeIsReady: () => boolean;
 }
 
@@ -46,7 +48,7 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services, kubernetes, helm } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm, dnsmasq } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
@@ -61,6 +63,8 @@ export class Effects {
         return { answer: await helm.install(plan, context) };
       case 'helm_uninstall':
         return { answer: await helm.uninstall(plan, context) };
+      case 'update_dnsmasq':
+        return { answer: await dnsmasq.run(plan, context) };
       case 'web_request':
         return { answer: await this.#webRequest(plan, context) };
       case 'restart_service': {

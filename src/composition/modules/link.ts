@@ -193,7 +193,21 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.engine)
     .toResolvedValue(
-      ({ config }, { machine, rootFingerprint }, journal, audit, policy, tasks, kubernetes, helm, web, agent, clock, logger) =>
+      (
+        { config },
+        { machine, rootFingerprint },
+        journal,
+        audit,
+        policy,
+        tasks,
+        kubernetes,
+        helm,
+        dnsmasq,
+        web,
+        agent,
+        clock,
+        logger,
+      ) =>
         new InstructionEngine({
           journal,
           audit,
@@ -212,6 +226,7 @@ function bindInstructions(bind: Bind): void {
           scriptEnv: TASK_ENV,
           kubernetes,
           helm,
+          dnsmasq,
           reading: { yaml: parseYamlDocuments },
         }),
       [
@@ -223,6 +238,7 @@ function bindInstructions(bind: Bind): void {
         NodePorts.tasks,
         NodePorts.kubernetes,
         NodePorts.helm,
+        NodePorts.dnsmasq,
         NodePorts.web,
         Root.agent,
         Ports.clock,

@@ -1,3 +1,4 @@
+import type { DnsmasqPlan } from '../dnsmasq/model.js';
 import type { HelmInstallPlan, HelmUninstallPlan } from '../kubernetes/helm.js';
 import type { KubectlTask, KubernetesPlan } from '../kubernetes/model.js';
 
@@ -6,6 +7,7 @@ export type Plan =
   | { readonly do: 'report_status' }
   | ScriptPlan
   | WebPlan
+  | DnsmasqPlan
   | KubernetesPlan
   | HelmInstallPlan
   | HelmUninstallPlan

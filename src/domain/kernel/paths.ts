@@ -39,6 +39,8 @@ export interface Paths {
   readonly journalDb: AbsolutePath;
   /** A node's last known state of the log. */
   readonly viewDb: AbsolutePath;
+  /** Which configuration of dnsmasq was seen to be served. */
+  readonly dnsmasqMemory: AbsolutePath;
   /** Folders of the programs that instructions run. */
   readonly run: AbsolutePath;
 }
@@ -81,6 +83,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     enrolment: inDataDir('enrolment.json'),
     journalDb: inDataDir('journal.db'),
     viewDb: inDataDir('view.db'),
+    dnsmasqMemory: inDataDir('dnsmasq.json'),
     run: inDataDir('run'),
   };
 }
