@@ -9,6 +9,7 @@ import { agentModule } from './modules/agent.js';
 import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
+import { dnsmasqModule } from './modules/dnsmasq.js';
 import { healthModule } from './modules/health.js';
 import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
@@ -30,6 +31,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     linkModule,
     kubernetesModule,
     overlayModule,
+    dnsmasqModule,
     dataplaneModule,
     healthModule,
     nodeAdminModule,

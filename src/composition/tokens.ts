@@ -21,6 +21,7 @@ import type { VipRoutesSubsystem } from '../app/dataplane/vip-routes-subsystem.j
 import type { Dispatcher } from '../app/dispatch/dispatcher.js';
 import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
 import type { InstructionBook } from '../app/dispatch/instruction-book.js';
+import type { DnsmasqEffect } from '../app/dnsmasq/dnsmasq-effect.js';
 import type { Cordons } from '../app/fleet/cordons.js';
 import type { FleetSubsystem } from '../app/fleet/fleet-subsystem.js';
 import type { NodeEvents } from '../app/fleet/node-events.js';
@@ -137,6 +138,7 @@ export const NodePorts = {
   join: token<JoinEffect>('node.join'),
   /** What each capability does for an instruction. */
   effects: token<CapabilityEffects>('node.effects'),
+  dnsmasq: token<DnsmasqEffect>('node.dnsmasq'),
   web: token<WebClient>('node.web'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseYamlDocuments } from '../../src/adapters/kubernetes/yaml-documents.js';
+import { DnsmasqEffect } from '../../src/app/dnsmasq/dnsmasq-effect.js';
 import type { CapabilityEffects } from '../../src/app/instruction/effects.js';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
 import { SealedJournal } from '../../src/app/instruction/sealed-journal.js';
@@ -14,6 +15,7 @@ import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from 
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeClock } from '../fakes/fake-clock.js';
 import { FakeCommandRunner } from '../fakes/fake-command-runner.js';
+import { FakeDnsmasqConfig } from '../fakes/fake-dnsmasq-config.js';
 import { FakeJoinSecrets } from '../fakes/fake-join-secrets.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
@@ -21,6 +23,7 @@ import { FakeOverlayDevice } from '../fakes/fake-overlay-device.js';
 import { FakeSealer } from '../fakes/fake-sealer.js';
 import { FakeServiceManager } from '../fakes/fake-service-manager.js';
 import { FakeTaskRunner } from '../fakes/fake-task-runner.js';
+import { FakeUnits } from '../fakes/fake-units.js';
 import { FakeWebClient } from '../fakes/fake-web-client.js';
 
 export const INSTALLER = 'https://installer.test';
@@ -103,6 +106,8 @@ export class InstructionWorld {
   readonly join = new FakeJoinSecrets(this.clock);
   readonly sealer = new FakeSealer();
   readonly overlay = new FakeOverlayDevice();
+  readonly dnsmasq = new FakeDnsmasqConfig();
+  readonly units = new FakeUnits(this.clock);
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -127,6 +132,7 @@ export class InstructionWorld {
     const { commands, tasks, web, clock, logger } = this;
     const kubernetes = { commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env };
     return {
+      dnsmasq: new DnsmasqEffect({ config: this.dnsmasq, units: this.units, clock, sha256, boot: 'boot-1' }),
       helm: new HelmEffect(kubernetes),
       join: new JoinEffect({ ...kubernetes, secrets: this.join }),
       kubernetes: new KubernetesEffect(kubernetes),

@@ -74,15 +74,15 @@ export class DnsmasqEffect {
   /** The failure to be reported, when what was there before has been tried again. */
   async #goneBack(before: Uint8Array | undefined, why: string): Promise<AgentError> {
     const { config, units } = this.#parts;
-    const was = before === undefined ? 'no file, as before' : 'the former file';
+    const back = before === undefined ? 'there is no file again' : 'the former file is back';
     try {
       await config.place(before, { signal: NEVER });
       const again = await this.#restarted(await units.state(DNSMASQ_UNIT, { signal: NEVER }));
-      if (typeof again === 'string') return failed(`${why}; ${was} is back, and with it: ${again}`);
+      if (typeof again === 'string') return failed(`${why}; ${back}, and with that: ${again}`);
       await config.remember(NOTHING, { signal: NEVER });
-      return failed(`${why}; ${was} is back and dnsmasq runs on it`);
+      return failed(`${why}; ${back} and dnsmasq runs on that`);
     } catch (error) {
-      return failed(`${why}; ${was} could not be put back: ${messageOf(error)}`);
+      return failed(`${why}; what was before could not be put back: ${messageOf(error)}`);
     }
   }
 

@@ -165,8 +165,8 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (helm, join, kubernetes, overlay) => ({ helm, join, kubernetes, overlay }),
-      [NodePorts.helm, NodePorts.join, NodePorts.kubernetes, NodePorts.overlayEffect],
+      (dnsmasq, helm, join, kubernetes, overlay) => ({ dnsmasq, helm, join, kubernetes, overlay }),
+      [NodePorts.dnsmasq, NodePorts.helm, NodePorts.join, NodePorts.kubernetes, NodePorts.overlayEffect],
     )
     .inSingletonScope();
   bind(NodeSubsystems.engine)

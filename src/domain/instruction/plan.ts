@@ -1,3 +1,4 @@
+import type { DnsmasqPlan } from '../dnsmasq/model.js';
 import type { HelmInstallPlan, HelmUninstallPlan } from '../kubernetes/helm.js';
 import type { KubectlTask, KubernetesPlan } from '../kubernetes/model.js';
 import type { OverlayPlanned } from '../overlay/plan.js';
@@ -7,6 +8,7 @@ export type Plan =
   | { readonly do: 'report_status' }
   | ScriptPlan
   | WebPlan
+  | DnsmasqPlan
   | KubernetesPlan
   | { readonly do: 'join_command'; readonly asControlPlane: boolean }
   | HelmInstallPlan

@@ -41,6 +41,8 @@ export interface Paths {
   readonly viewDb: AbsolutePath;
   /** A node's private key in the overlay. */
   readonly overlayKey: AbsolutePath;
+  /** Which configuration of dnsmasq was seen to be served. */
+  readonly dnsmasqMemory: AbsolutePath;
   /** Folders of the programs that instructions run. */
   readonly run: AbsolutePath;
 }
@@ -84,6 +86,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     journalDb: inDataDir('journal.db'),
     viewDb: inDataDir('view.db'),
     overlayKey: inDataDir('overlay.key'),
+    dnsmasqMemory: inDataDir('dnsmasq.json'),
     run: inDataDir('run'),
   };
 }

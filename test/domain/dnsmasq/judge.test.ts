@@ -132,7 +132,7 @@ test('law: what is allowed stays so among other lines that are, and what is refu
   );
 });
 
-test('law: of any text it says something or nothing, and of nothing but printable text never a control character', () => {
+test('law: whatever the text, each problem names its line', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       for (const problem of judgeContents(text)) expect(problem).toMatch(/^line \d+: /);

@@ -25,7 +25,7 @@ RUN_WEB_REQUEST - work 30000 never 256K built
 UNINSTALL_NODE * urgent - never 256K? later
 REINSTALL_NODE * urgent - never 256K later
 REMOVE_ETCD_MEMBER etcd work 120000 probe 256K later
-UPDATE_DNSMASQ dnsmasq work 60000 probe 4096K later
+UPDATE_DNSMASQ dnsmasq work 60000 probe 4096K built
 UPGRADE_NODE_K8S k8s-packages+kubeadm+etcd+kubectl work 3600000 probe 256K later
 VIP_ASSIGN vip urgent 4000 never 256K later
 VIP_RELEASE vip urgent 2500 never 256K later

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { SqliteJournal } from '../../../src/adapters/instruction/sqlite-journal.js';
+import { DnsmasqEffect } from '../../../src/app/dnsmasq/dnsmasq-effect.js';
 import { InstructionEngine } from '../../../src/app/instruction/instruction-engine.js';
 import { HelmEffect } from '../../../src/app/kubernetes/helm-effect.js';
 import { JoinEffect } from '../../../src/app/kubernetes/join-effect.js';
@@ -14,9 +15,11 @@ import { USUAL_POLICY } from '../../../src/domain/instruction/policy.js';
 import type { LinkMessage, ServerMessage } from '../../../src/domain/link/model.js';
 import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
 import { FakeCommandRunner } from '../../fakes/fake-command-runner.js';
+import { FakeDnsmasqConfig } from '../../fakes/fake-dnsmasq-config.js';
 import { FakeJoinSecrets } from '../../fakes/fake-join-secrets.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeServiceManager } from '../../fakes/fake-service-manager.js';
+import { FakeUnits } from '../../fakes/fake-units.js';
 import { FakeWebClient } from '../../fakes/fake-web-client.js';
 import { INSTALLER, serverFacts, sha256 } from '../../support/instruction-rig.js';
 
@@ -50,6 +53,7 @@ const engine = new InstructionEngine({
   sources: { installer: INSTALLER, conductor: undefined },
   scriptEnv: env,
   effects: {
+    dnsmasq: new DnsmasqEffect({ config: new FakeDnsmasqConfig(), units: new FakeUnits(clock), clock, sha256, boot: 'boot-1' }),
     helm: new HelmEffect(kubernetes),
     join: new JoinEffect({ ...kubernetes, secrets: new FakeJoinSecrets() }),
     kubernetes: new KubernetesEffect(kubernetes),
