@@ -57,5 +57,6 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(NodeSubsystems.engine),
     container.get(NodeSubsystems.renewal),
     container.get(NodeSubsystems.link),
+    container.get(NodeSubsystems.nodeInfo),
   ];
 }

@@ -39,6 +39,7 @@ import type { LocalLog } from '../app/log/local-log.js';
 import type { LogStoreSubsystem } from '../app/log/log-store-subsystem.js';
 import type { RemoteLogConsumer } from '../app/log/remote-log-consumer.js';
 import type { ViewKeeper } from '../app/log/view-keeper.js';
+import type { NodeInfoSubsystem } from '../app/node/node-info-subsystem.js';
 import type { FleetOverlay } from '../app/overlay/fleet-overlay.js';
 import type { OverlayEffect } from '../app/overlay/overlay-effect.js';
 import type { OverlayKeeper } from '../app/overlay/overlay-keeper.js';
@@ -152,6 +153,7 @@ export const NodeSubsystems = {
   vipRoutes: token<VipRoutesSubsystem>('node.subsystem.vipRoutes'),
   engine: token<InstructionEngine>('node.subsystem.engine'),
   renewal: token<RenewalSubsystem>('node.subsystem.renewal'),
+  nodeInfo: token<NodeInfoSubsystem>('node.subsystem.nodeInfo'),
   overlay: token<OverlaySubsystem>('node.subsystem.overlay'),
   link: token<LinkSubsystem>('node.subsystem.link'),
 };

@@ -64,9 +64,19 @@ export function instructionToWire(status: InstructionStatus): wire.Instruction {
   };
 }
 
-export function nodeToWire({ nid, aid, registeredAt, lastSeen, registration: _, auditHead, ...node }: FleetNode): wire.Node {
+export function nodeToWire({
+  nid,
+  aid,
+  registeredAt,
+  lastSeen,
+  registration: _,
+  auditHead,
+  info,
+  ...node
+}: FleetNode): wire.Node {
   return {
     ...{ ...node, node: nid, account: aid },
+    infoJson: info === undefined ? '' : JSON.stringify(info),
     registeredAtMs: milliseconds(registeredAt),
     lastSeenMs: milliseconds(lastSeen),
     auditHead: auditHead === undefined ? '' : formatHead(auditHead),

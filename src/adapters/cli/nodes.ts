@@ -1,3 +1,4 @@
+import { AgentError } from '../../domain/kernel/errors.js';
 import type { Node } from '../generated/holdfast/admin/v1/fleet.js';
 import { isConfirmed } from './confirm.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
@@ -22,6 +23,17 @@ export async function nodes(context: CliContext, options: GlobalOptions): Promis
   return exitCodes.done;
 }
 
+/** `get node`, `describe node NAME`: by its id, or by its name in the log. */
+export async function describeNodes(context: CliContext, names: readonly string[], options: GlobalOptions): Promise<ExitCode> {
+  const { nodes: all } = await withClient(context, options, (client) => client.listNodes(context));
+  const unknown = names.find((name) => !all.some((node) => node.node === name || node.name === name));
+  if (unknown !== undefined) throw new AgentError('fleet.unknown_node', { problem: `there is no node ${unknown}` });
+  const chosen = all.filter(({ node, name }) => names.length === 0 || names.includes(node) || names.includes(name));
+  if (options.output !== 'table') context.console.out(structured(options.output, { nodes: chosen.map(shownOf) }));
+  else context.console.out(chosen.map((node) => structured('yaml', shownOf(node))).join('---\n'));
+  return exitCodes.done;
+}
+
 export async function cordon(context: CliContext, node: string, cordoned: boolean, options: GlobalOptions): Promise<ExitCode> {
   await withClient(context, options, (client) => client.cordonNode({ node, cordoned }, context));
   const { console } = context;
@@ -30,14 +42,19 @@ export async function cordon(context: CliContext, node: string, cordoned: boolea
   return exitCodes.done;
 }
 
-/** The nodes that `delete node a b`, `delete node/a` or `delete nodes a` names; undefined when it is not about nodes. @throws UsageError */
-export function nodesToRemove(args: readonly string[]): readonly string[] | undefined {
+/** The nodes that `node a b`, `node/a` or `nodes a` names; undefined when it is not about nodes. Empty where a name is missing. */
+export function namedNodes(args: readonly string[]): readonly (string | undefined)[] | undefined {
   const [first = '', ...rest] = args;
   const isKind = (text: string) => text.toLowerCase() === 'node' || text.toLowerCase() === 'nodes';
   const [kind = '', named] = first.split('/', 2);
   if (!isKind(kind)) return undefined;
-  const names =
-    named === undefined ? rest : args.map((arg) => arg.split('/', 2)).map(([of = '', name]) => (isKind(of) ? name : ''));
+  return named === undefined ? rest : args.map((arg) => arg.split('/', 2)).map(([of = '', name]) => (isKind(of) ? name : ''));
+}
+
+/** Those that `delete` names; undefined when it is not about nodes. @throws UsageError */
+export function nodesToRemove(args: readonly string[]): readonly string[] | undefined {
+  const names = namedNodes(args);
+  if (names === undefined) return undefined;
   if (names.length > 0 && names.every((name) => name !== undefined && name !== '')) return names.flatMap((name) => name ?? []);
   throw new UsageError('expected which nodes to remove: delete node NAME');
 }
@@ -87,7 +104,8 @@ function rowOf(node: Node): readonly string[] {
   return [node.node, state, status || '-', seen, version || '-', os, address || '-', String(unanswered)];
 }
 
-function shownOf({ registeredAtMs, lastSeenMs, ...node }: Node) {
+function shownOf({ registeredAtMs, lastSeenMs, infoJson, ...node }: Node) {
   const time = (ms: bigint) => (ms === 0n ? undefined : new Date(Number(ms)).toISOString());
-  return { ...node, registeredAt: time(registeredAtMs), lastSeen: time(lastSeenMs) };
+  const info: unknown = infoJson === '' ? undefined : JSON.parse(infoJson);
+  return { ...node, registeredAt: time(registeredAtMs), lastSeen: time(lastSeenMs), info };
 }

@@ -1,5 +1,6 @@
 import { instructionKey, type KeptRow } from '../../domain/dispatch/model.js';
 import { settled } from '../../domain/dispatch/plan.js';
+import type { NodeName } from '../../domain/identity/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Nid } from '../../domain/link/model.js';
 import { presenceKey } from '../../domain/link/presence.js';
@@ -8,12 +9,14 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { FleetNode, FleetNodes } from '../../ports/driving/fleet.js';
 import type { RegisteredNode, Registrations } from '../../ports/driving/registrations.js';
+import type { StateView } from '../../ports/log/state-view.js';
 import type { ControlStore, Write } from '../../ports/store/control-store.js';
 import { unknownNode } from '../dispatch/dispatch-service.js';
 import type { InstructionBook } from '../dispatch/instruction-book.js';
 import { writesOf } from '../dispatch/node-deliveries.js';
 import type { NodeSessions } from '../link/node-sessions.js';
 import type { PresenceBoard } from '../link/presence-board.js';
+import type { BoundNodeNames } from '../log/bound-node-names.js';
 import type { FleetOverlay } from '../overlay/fleet-overlay.js';
 import type { Cordons } from './cordons.js';
 
@@ -26,6 +29,8 @@ export interface FleetNodesParts {
   readonly book: InstructionBook;
   readonly overlay: Pick<FleetOverlay, 'forget'>;
   readonly clock: Clock;
+  readonly view: Pick<StateView, 'state'>;
+  readonly names: Pick<BoundNodeNames, 'all'>;
 }
 
 /** The nodes of the fleet: who has registered, who is there, who is held back. */
@@ -37,9 +42,10 @@ export class FleetNodesService implements FleetNodes {
   }
 
   async list(options: CallOptions): Promise<readonly FleetNode[]> {
-    const { registrations, book, cordons } = this.#parts;
+    const { registrations, book, cordons, names } = this.#parts;
     await Promise.all([book.reached(0n, options), cordons.current(options)]);
-    return (await registrations.list(options)).map((node) => this.#describe(node));
+    const bound = await names.all(options);
+    return (await registrations.list(options)).map((node) => this.#describe(node, bound.get(node.nid)));
   }
 
   async cordon(nid: Nid, cordoned: boolean, options: CallOptions): Promise<void> {
@@ -71,11 +77,13 @@ export class FleetNodesService implements FleetNodes {
     throw new AgentError('fleet.unknown_certificate', { problem: `no node has a certificate with the serial ${serial}` });
   }
 
-  #describe(node: RegisteredNode): FleetNode {
-    const { presence, cordons, book } = this.#parts;
+  #describe(node: RegisteredNode, name: NodeName | undefined): FleetNode {
+    const { presence, cordons, book, view } = this.#parts;
     const seen = presence.get(node.nid);
     return {
       ...node,
+      name: name ?? '',
+      info: name === undefined ? undefined : view.state.nodes.get(name)?.info,
       state: seen?.state ?? 'offline',
       lastSeen: seen?.lastSeen,
       status: seen?.status ?? '',

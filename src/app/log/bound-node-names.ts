@@ -9,6 +9,7 @@ import type { ControlStore } from '../../ports/store/control-store.js';
 
 /** Somebody else may bind in the same moment; then it is looked at again. */
 const MOST_ATTEMPTS = 3;
+const NAME_OF = 'log/name-of/';
 
 /** Names in the control plane's store, both ways, so that neither a node nor a name is bound twice (engine.md B4). */
 export class BoundNodeNames implements NodeNames {
@@ -29,13 +30,19 @@ export class BoundNodeNames implements NodeNames {
     }
   }
 
+  /** Every name that is bound, also those that other replicas have bound. */
+  async all(options: CallOptions): Promise<ReadonlyMap<Nid, NodeName>> {
+    const held = await this.#store.list(NAME_OF, options);
+    return new Map(held.map(({ key, value }) => [key.slice(NAME_OF.length) as Nid, value as NodeName]));
+  }
+
   nameOf({ identity }: PeerNode): NodeName | undefined {
     return this.#names.get(identity.nid);
   }
 
   /** Whether it is so now. */
   async #bound(nid: Nid, name: NodeName, options: CallOptions): Promise<boolean> {
-    const [nameKey, nidKey] = [`log/name-of/${nid}`, `log/node-of/${name}`];
+    const [nameKey, nidKey] = [`${NAME_OF}${nid}`, `log/node-of/${name}`];
     const [own, holder] = await Promise.all([this.#store.get(nameKey, options), this.#store.get(nidKey, options)]);
     if (own !== undefined && own.value !== name) throw otherName(nid, own.value, name);
     // A name outlives its node no longer than that one's registration.

@@ -1,6 +1,10 @@
+import { hostname } from 'node:os';
 import { ContainerModule } from 'inversify';
+import { LinuxHostFacts } from '../../adapters/certificate/linux-host-facts.js';
+import { LinuxNodeProbe } from '../../adapters/node/linux-node-probe.js';
+import { NodeInfoSubsystem } from '../../app/node/node-info-subsystem.js';
 import { NodeOperations } from '../../app/node/node-operations.js';
-import { Ports, Root, Servers, Subsystems, UseCases } from '../tokens.js';
+import { NodePorts, NodeSubsystems, Ports, Root, Servers, Subsystems, UseCases } from '../tokens.js';
 
 /** What people ask a daemon that carries traffic. */
 export const agentModule = new ContainerModule(({ bind }) => {
@@ -34,6 +38,18 @@ export const agentModule = new ContainerModule(({ bind }) => {
         Subsystems.health,
         Root.container,
       ],
+    )
+    .inSingletonScope();
+  bind(NodeSubsystems.nodeInfo)
+    .toResolvedValue(
+      ({ identity, version }, { root }, agent, log, commands, clock, logger) =>
+        new NodeInfoSubsystem({
+          ...{ identity, version, log, clock, random: Math.random },
+          probe: new LinuxNodeProbe({ commands, host: new LinuxHostFacts(root), hostname: hostname() }),
+          subsystems: () => Object.fromEntries(agent.states().map(({ name, phase }) => [name, phase])),
+          logger: logger.child({ subsystem: 'node-info' }),
+        }),
+      [Root.facts, Root.node, Root.agent, NodePorts.remoteLog, Ports.commands, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
 });

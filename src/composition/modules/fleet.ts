@@ -164,8 +164,8 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetUseCases.nodes)
     .toResolvedValue(
-      ({ store }, clock, registrations, presence, sessions, cordons, book, overlay) =>
-        new FleetNodesService({ store, clock, registrations, presence, sessions, cordons, book, overlay }),
+      ({ store }, clock, registrations, presence, sessions, cordons, book, overlay, view, names) =>
+        new FleetNodesService({ store, clock, registrations, presence, sessions, cordons, book, overlay, view, names }),
       [
         Root.controlPlane,
         Ports.clock,
@@ -175,6 +175,8 @@ function bindInstructions(bind: Bind): void {
         FleetPorts.cordons,
         FleetPorts.book,
         FleetPorts.overlay,
+        Subsystems.logConsumer,
+        FleetPorts.names,
       ],
     )
     .inSingletonScope();

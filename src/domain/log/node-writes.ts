@@ -2,6 +2,8 @@ import { formatHealthRecord, healthOfKey } from '../dataplane/health.js';
 import { healthTargets } from '../dataplane/health-targets.js';
 import type { NodeName } from '../identity/model.js';
 import { canonicalJson } from '../kernel/canonical-json.js';
+import { nodeOfInfoKey } from '../node/model.js';
+import { refuseNodeInfo } from '../node/schema.js';
 import { API_VERSION, keyText, type QualifiedName, refOf, type Source, source } from '../resource/model.js';
 import { decodeResource } from '../resource/schema.js';
 import type { ClusterState, Held } from '../resource/state.js';
@@ -19,7 +21,7 @@ export function nodeSource(node: NodeName): Source {
   return source(`node:${node}`);
 }
 
-/** What a node may write, judged on the state of the log: Endpoints that it publishes, and the health of endpoints that it hosts. */
+/** What a node may write, judged on the state of the log: its own record, Endpoints that it publishes, and the health of endpoints that it hosts. */
 export class NodeWrites {
   readonly #state: ClusterState;
   readonly #node: NodeName;
@@ -34,6 +36,7 @@ export class NodeWrites {
   refuse({ key, value }: Change): string | undefined {
     const checked = healthOfKey(key);
     if (checked !== undefined) return this.#refuseHealth(key, value, checked);
+    if (nodeOfInfoKey(key) === this.#node) return refuseInfo(key, value);
     if (key.startsWith(ENDPOINTS)) return this.#refuseEndpoints(key, value);
     return `nodes do not write ${key}`;
   }
@@ -41,6 +44,8 @@ export class NodeWrites {
   /** Where the judgement of a change rests on what stands at its key: it holds only as long as that stands. */
   judgedAt(key: LogKey): Revision {
     const checked = healthOfKey(key);
+    const node = nodeOfInfoKey(key);
+    if (node !== undefined) return this.#state.nodes.get(node)?.revision ?? ZERO_REVISION;
     const held = checked === undefined ? this.#endpoints(key) : this.#state.health.get(checked.service, checked.target);
     return held?.revision ?? ZERO_REVISION;
   }
@@ -80,6 +85,11 @@ export class NodeWrites {
     if (kind !== 'endpoints' || namespace === undefined || name === undefined || more !== undefined) return undefined;
     return this.#state.get({ kind: 'Endpoints', namespace, name });
   }
+}
+
+function refuseInfo(key: LogKey, value: string | null): string | undefined {
+  const problem = value === null ? undefined : refuseNodeInfo(value);
+  return problem === undefined ? undefined : `${key}: ${problem}`;
 }
 
 /** An object that is larger than a node may write, in words. */

@@ -1,5 +1,6 @@
 import { HealthIndex, healthKey, healthOfKey, type KnownHealth } from '../dataplane/health.js';
 import { type KnownVip, VIP_RANGE_KEY, VipIndex, vipOfKey } from '../dataplane/vip.js';
+import type { NodeName } from '../identity/model.js';
 import type { IpAddress } from '../kernel/network.js';
 import {
   type Cursor,
@@ -13,6 +14,7 @@ import {
   ZERO_DIGEST,
   ZERO_REVISION,
 } from '../log/model.js';
+import { type KnownNode, nodeOfInfoKey } from '../node/model.js';
 import {
   type EndpointsResource,
   keyText,
@@ -56,6 +58,7 @@ export class ClusterState {
   readonly vips = new VipIndex();
   /** What was found of endpoints that are checked. */
   readonly health = new HealthIndex();
+  readonly #nodes = new Map<NodeName, KnownNode>();
   #vipRange: string | undefined;
   #logId: LogId | undefined;
   #revision: Revision = ZERO_REVISION;
@@ -69,6 +72,11 @@ export class ClusterState {
   /** Log time of the last entry, milliseconds; 0 before the first. */
   get time(): number {
     return this.#time;
+  }
+
+  /** What each node has said of itself, where this state has it. */
+  get nodes(): ReadonlyMap<NodeName, KnownNode> {
+    return this.#nodes;
   }
 
   /** The range that the log was begun with. */
@@ -90,6 +98,7 @@ export class ClusterState {
     this.vips.clear();
     for (const service of this.health.services()) touched.addHealth(service, this.health.of(service).keys());
     this.health.clear();
+    this.#nodes.clear();
     this.#vipRange = undefined;
     for (const key of [...this.#resources.keys()]) if (!present.has(key)) this.#setResource(key, undefined, touched);
     for (const fact of items) {
@@ -166,6 +175,10 @@ export class ClusterState {
         touched.services.add(fact.vip.service);
         break;
       }
+      case 'node':
+        if (fact.known === undefined) this.#nodes.delete(fact.name);
+        else this.#nodes.set(fact.name, fact.known);
+        break;
       case 'vip-range':
         this.#vipRange = fact.cidr;
         break;
@@ -226,6 +239,7 @@ class TouchedBuilder implements Touched {
 type Fact =
   | { readonly is: 'resource'; readonly key: LogKey; readonly held: Held | undefined }
   | { readonly is: 'vip'; readonly address: IpAddress; readonly vip: KnownVip }
+  | { readonly is: 'node'; readonly name: NodeName; readonly known: KnownNode | undefined }
   | { readonly is: 'vip-range'; readonly cidr: string | undefined }
   | {
       readonly is: 'health';
@@ -243,6 +257,9 @@ function factOf(key: LogKey, value: string | null, revision: Revision): Fact | u
   if (checked !== undefined) {
     return { is: 'health', ...checked, record: value === null ? undefined : { ...JSON.parse(value), revision } };
   }
+  const node = nodeOfInfoKey(key);
+  if (node !== undefined)
+    return { is: 'node', name: node, known: value === null ? undefined : { info: JSON.parse(value), revision } };
   if (!key.startsWith('service/') && !key.startsWith('endpoints/')) return undefined;
   return { is: 'resource', key, held: value === null ? undefined : { resource: JSON.parse(value), revision } };
 }

@@ -3,6 +3,7 @@ import type { InstructionState } from '../../domain/dispatch/model.js';
 import type { Reply, Tag } from '../../domain/instruction/model.js';
 import type { Nid } from '../../domain/link/model.js';
 import type { NodeState } from '../../domain/link/presence.js';
+import type { NodeInfo } from '../../domain/node/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { RegisteredNode } from './registrations.js';
 
@@ -70,6 +71,10 @@ export interface Instructions {
 }
 
 export interface FleetNode extends RegisteredNode {
+  /** In the log; empty before its first connection to it. */
+  readonly name: string;
+  /** What it says of its machine; undefined before it did. */
+  readonly info: NodeInfo | undefined;
   readonly state: NodeState;
   /** Wall clock, milliseconds; undefined when it was never connected. */
   readonly lastSeen: number | undefined;

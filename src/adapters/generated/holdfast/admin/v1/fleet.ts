@@ -146,6 +146,10 @@ export interface Node {
   auditHead: string;
   /** Of the certificate that it calls with, hex. */
   serial: string;
+  /** In the log: what endpoints name it by. Empty before its first connection to the log. */
+  name: string;
+  /** What it says of its machine, an object as JSON text; empty before it did. */
+  infoJson: string;
 }
 
 export interface CordonNodeRequest {
@@ -1230,6 +1234,8 @@ function createBaseNode(): Node {
     problem: "",
     auditHead: "",
     serial: "",
+    name: "",
+    infoJson: "",
   };
 }
 
@@ -1285,6 +1291,12 @@ export const Node: MessageFns<Node> = {
     }
     if (message.serial !== "") {
       writer.uint32(122).string(message.serial);
+    }
+    if (message.name !== "") {
+      writer.uint32(130).string(message.name);
+    }
+    if (message.infoJson !== "") {
+      writer.uint32(138).string(message.infoJson);
     }
     return writer;
   },
@@ -1422,6 +1434,22 @@ export const Node: MessageFns<Node> = {
             message.serial = reader.string();
             continue;
           }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.infoJson = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1458,6 +1486,8 @@ export const Node: MessageFns<Node> = {
     message.problem = object.problem ?? "";
     message.auditHead = object.auditHead ?? "";
     message.serial = object.serial ?? "";
+    message.name = object.name ?? "";
+    message.infoJson = object.infoJson ?? "";
     return message;
   },
 };
