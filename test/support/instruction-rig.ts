@@ -29,6 +29,8 @@ import { FakeWebClient } from '../fakes/fake-web-client.js';
 export const INSTALLER = 'https://installer.test';
 export const CONDUCTOR = 'https://conductor.test';
 
+const ENV = { PATH: '/usr/bin:/bin' };
+
 const NEVER = new AbortController().signal;
 
 export function base64(value: unknown): string {
@@ -128,9 +130,10 @@ export class InstructionWorld {
     this.web.serve(`${INSTALLER}/scripts?t=${encodeURIComponent(name)}&i=${encodeURIComponent(base64({}))}`, text);
   }
 
-  #effects(env: Readonly<Record<string, string>>): CapabilityEffects {
+  /** What each capability does on this machine. */
+  effects(): CapabilityEffects {
     const { commands, tasks, web, clock, logger } = this;
-    const kubernetes = { commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env };
+    const kubernetes = { commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env: ENV };
     return {
       dnsmasq: new DnsmasqEffect({ config: this.dnsmasq, units: this.units, clock, sha256, boot: 'boot-1' }),
       helm: new HelmEffect(kubernetes),
@@ -147,7 +150,6 @@ export class InstructionWorld {
     const sealed = new SealedJournal({ journal, sealer, logger: log });
     await this.audit.open({ signal: NEVER });
     const { clock, web, audit, services, logger, tasks } = this;
-    const env = { PATH: '/usr/bin:/bin' };
     const engine = new InstructionEngine({
       ...{ journal: sealed, audit, tasks, web, services, clock, logger, sha256 },
       policy: () => USUAL_POLICY,
@@ -156,8 +158,8 @@ export class InstructionWorld {
       boot: 'boot-1',
       rootFingerprint: () => 'root-1',
       sources: { installer: INSTALLER, conductor: CONDUCTOR },
-      scriptEnv: env,
-      effects: this.#effects(env),
+      scriptEnv: ENV,
+      effects: this.effects(),
       reading: { yaml: parseYamlDocuments },
       ...parts,
     });

@@ -210,7 +210,7 @@ describe('kill -9 at any call of a port', () => {
       ...{ config: mortal(world.dnsmasq, life), units: mortal(world.units, life), clock: world.clock, boot: 'boot-1' },
       sha256,
     });
-    const process = await world.start({ dnsmasq });
+    const process = await world.start({ effects: { ...world.effects(), dnsmasq } });
     process.connect(acknowledging(process));
     process.deliver('UPDATE_DNSMASQ', 't1', { fileContents: contents });
     await process.settle(SETTLE_MS * 3);
@@ -252,7 +252,7 @@ describe('kill -9 at any call of a port', () => {
     const life = { calls: 6, after: false };
     const units = mortal(world.units, life);
     const dnsmasq = new DnsmasqEffect({ config: world.dnsmasq, units, clock: world.clock, sha256, boot: 'boot-1' });
-    const second = await world.start({ dnsmasq });
+    const second = await world.start({ effects: { ...world.effects(), dnsmasq } });
     second.connect(acknowledging(second));
     await second.settle(100);
     second.journal.cut(() => 'before');
