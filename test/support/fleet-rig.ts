@@ -10,6 +10,7 @@ import { FleetNodesService } from '../../src/app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../src/app/fleet/fleet-subsystem.js';
 import { NodeSessions } from '../../src/app/link/node-sessions.js';
 import { PresenceBoard } from '../../src/app/link/presence-board.js';
+import { BoundNodeNames } from '../../src/app/log/bound-node-names.js';
 import { FleetOverlay } from '../../src/app/overlay/fleet-overlay.js';
 import { PeerPushes } from '../../src/app/overlay/peer-pushes.js';
 import { DEFAULT_EXPIRY_MS, WINDOW } from '../../src/domain/dispatch/model.js';
@@ -33,7 +34,9 @@ import type { Sealer } from '../../src/ports/store/sealer.js';
 import { FakeClock } from '../fakes/fake-clock.js';
 import { FakeControlStore } from '../fakes/fake-control-store.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
+import { FakeOrderedLog } from '../fakes/fake-ordered-log.js';
 import { FakeRegistrations } from '../fakes/fake-registrations.js';
+import { SmallCluster } from './small-cluster.js';
 
 export const options = { signal: new AbortController().signal };
 export const n1 = nid('n1');
@@ -106,7 +109,13 @@ export async function fleetOn(
   const instructions = new DispatchService({ store, book, bodies, registrations, clock, newId, sessions, heldBack });
   const overlay = new FleetOverlay({ ...common, range: overlayRange });
   const pushes = new PeerPushes({ ...common, overlay, instructions, sessions, random: () => 0, sha256 });
-  const nodes = new FleetNodesService({ store, registrations, presence, sessions, cordons, book, overlay, clock });
+  const cluster = new SmallCluster();
+  const names = new BoundNodeNames(store);
+  const log = new FakeOrderedLog();
+  const nodes = new FleetNodesService({
+    ...{ store, registrations, presence, sessions, cordons, book, overlay, clock, names, log },
+    view: { state: cluster.state },
+  });
   const sweep = new FinishedSweep({ ...common, book });
   const subsystem = new FleetSubsystem({
     presence,
@@ -138,6 +147,9 @@ export async function fleetOn(
     book,
     bodies,
     dispatcher,
+    cluster,
+    log,
+    names,
     sessions,
     instructions,
     nodes,

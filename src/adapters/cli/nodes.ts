@@ -12,26 +12,42 @@ export interface RemoveNodeOptions extends GlobalOptions {
 }
 
 export async function nodes(context: CliContext, options: GlobalOptions): Promise<ExitCode> {
+  return getNodes(context, [], options);
+}
+
+/** By id, or by name in the log; all when none is named. */
+export async function getNodes(context: CliContext, names: readonly Name[], options: GlobalOptions): Promise<ExitCode> {
   const { console } = context;
-  const { nodes: all } = await withClient(context, options, (client) => client.listNodes(context));
-  if (options.output !== 'table') console.out(structured(options.output, { nodes: all.map(shownOf) }));
-  else if (all.length === 0) console.err('no node has registered; `holdfast token create` makes a token for one\n');
-  else console.out(table(['NODE', 'STATE', 'STATUS', 'SEEN', 'VERSION', 'OS', 'ADDRESS', 'UNANSWERED'], all.map(rowOf)));
-  for (const { node, problem } of all) {
+  const chosen = await choose(context, names, options);
+  if (options.output !== 'table') console.out(structured(options.output, { nodes: chosen.map(shownOf) }));
+  else if (chosen.length === 0) console.err('no node has registered; `holdfast token create` makes a token for one\n');
+  else console.out(table(['NODE', 'STATE', 'STATUS', 'SEEN', 'VERSION', 'OS', 'ADDRESS', 'UNANSWERED'], chosen.map(rowOf)));
+  for (const { node, problem } of chosen) {
     if (problem !== '') console.err(`${paint(console, 'yellow', 'warning')}: ${node}: ${problem}\n`);
   }
   return exitCodes.done;
 }
 
-/** `get node`, `describe node NAME`: by its id, or by its name in the log. */
-export async function describeNodes(context: CliContext, names: readonly string[], options: GlobalOptions): Promise<ExitCode> {
-  const { nodes: all } = await withClient(context, options, (client) => client.listNodes(context));
-  const unknown = names.find((name) => !all.some((node) => node.node === name || node.name === name));
-  if (unknown !== undefined) throw new AgentError('fleet.unknown_node', { problem: `there is no node ${unknown}` });
-  const chosen = all.filter(({ node, name }) => names.length === 0 || names.includes(node) || names.includes(name));
+/** Everything about them, what they say of their machines too. */
+export async function describeNodes(context: CliContext, names: readonly Name[], options: GlobalOptions): Promise<ExitCode> {
+  const chosen = await choose(context, names, options);
   if (options.output !== 'table') context.console.out(structured(options.output, { nodes: chosen.map(shownOf) }));
   else context.console.out(chosen.map((node) => structured('yaml', shownOf(node))).join('---\n'));
   return exitCodes.done;
+}
+
+/** Undefined or empty where one is missing: `node/`. */
+type Name = string | undefined;
+
+async function choose(context: CliContext, names: readonly Name[], options: GlobalOptions): Promise<readonly Node[]> {
+  const { nodes: all } = await withClient(context, options, (client) => client.listNodes(context));
+  const isCalled = ({ node, name }: Node, asked: Name) =>
+    asked !== undefined && asked !== '' && (node === asked || name === asked);
+  const unknown = names.find((asked) => !all.some((node) => isCalled(node, asked)));
+  if (names.length > 0 && unknown !== undefined) {
+    throw new AgentError('fleet.unknown_node', { problem: `there is no node ${JSON.stringify(unknown)}` });
+  }
+  return names.length === 0 ? all : all.filter((node) => names.some((asked) => isCalled(node, asked)));
 }
 
 export async function cordon(context: CliContext, node: string, cordoned: boolean, options: GlobalOptions): Promise<ExitCode> {

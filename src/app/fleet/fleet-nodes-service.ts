@@ -5,10 +5,12 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import type { Nid } from '../../domain/link/model.js';
 import { presenceKey } from '../../domain/link/presence.js';
 import { streamPrefix } from '../../domain/link/stream-record.js';
+import { nodeInfoKey } from '../../domain/node/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { FleetNode, FleetNodes } from '../../ports/driving/fleet.js';
 import type { RegisteredNode, Registrations } from '../../ports/driving/registrations.js';
+import type { OrderedLog } from '../../ports/log/ordered-log.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { ControlStore, Write } from '../../ports/store/control-store.js';
 import { unknownNode } from '../dispatch/dispatch-service.js';
@@ -29,6 +31,8 @@ export interface FleetNodesParts {
   readonly book: InstructionBook;
   readonly overlay: Pick<FleetOverlay, 'forget'>;
   readonly clock: Clock;
+  /** Where nodes say what they are. */
+  readonly log: Pick<OrderedLog, 'propose'>;
   readonly view: Pick<StateView, 'state'>;
   readonly names: Pick<BoundNodeNames, 'all'>;
 }
@@ -57,13 +61,15 @@ export class FleetNodesService implements FleetNodes {
 
   /** Revoked first: what follows cannot be undone by a node that comes back meanwhile. */
   async remove(nid: Nid, options: CallOptions): Promise<void> {
-    const { registrations, sessions, cordons, presence, store, book, overlay } = this.#parts;
+    const { registrations, sessions, cordons, presence, store, book, overlay, log, names } = this.#parts;
     const removed = await registrations.remove(nid, options);
     sessions.get(nid)?.end({ status: 'revoked', message: 'the node was removed' });
     await book.reached(0n, options);
     for (const kept of book.open(nid)) await this.#settle(kept, options);
     await cordons.set(nid, false, options);
     await overlay.forget(nid, options);
+    const name = (await names.all(options)).get(nid);
+    if (name !== undefined) await log.propose({ changes: [{ key: nodeInfoKey(name), value: null }], preconditions: [] }, options);
     const streams = await store.list(`${streamPrefix}${nid}/`, options);
     const writes: Write[] = [...streams.map(({ key }) => key), presenceKey(nid)].map((key) => ({ key, value: null }));
     await store.commit([], writes, options);

@@ -164,8 +164,8 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetUseCases.nodes)
     .toResolvedValue(
-      ({ store }, clock, registrations, presence, sessions, cordons, book, overlay, view, names) =>
-        new FleetNodesService({ store, clock, registrations, presence, sessions, cordons, book, overlay, view, names }),
+      ({ store }, clock, registrations, presence, sessions, cordons, book, overlay, log, view, names) =>
+        new FleetNodesService({ store, clock, registrations, presence, sessions, cordons, book, overlay, log, view, names }),
       [
         Root.controlPlane,
         Ports.clock,
@@ -175,6 +175,7 @@ function bindInstructions(bind: Bind): void {
         FleetPorts.cordons,
         FleetPorts.book,
         FleetPorts.overlay,
+        Ports.log,
         Subsystems.logConsumer,
         FleetPorts.names,
       ],

@@ -1,4 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { NodeName } from '../../../src/domain/identity/model.js';
+import type { Aid, RegistrationId } from '../../../src/domain/link/model.js';
+import { formatNodeInfo, type NodeInfo, nodeInfoKey } from '../../../src/domain/node/model.js';
+import type { PeerNode } from '../../../src/ports/driving/node-streams.js';
 import { fleetRig, n1, n2, options, settle, tagOf } from '../../support/fleet-rig.js';
 
 describe('the nodes of the fleet', () => {
@@ -16,6 +20,28 @@ describe('the nodes of the fleet', () => {
       },
       { nid: 'n2', state: 'offline', lastSeen: undefined, status: '', unanswered: 1 },
     ]);
+  });
+
+  test('say what they are, under the name that they have in the log, until they are removed', async () => {
+    const { registrations, nodes, names, cluster, log } = await fleetRig();
+    registrations.register(n1);
+    const name = 'web-1' as NodeName;
+    await names.bind(
+      { identity: { role: 'node', nid: n1, aid: 'acme' as Aid, registration: 'r1' as RegistrationId } } as PeerNode,
+      name,
+      options,
+    );
+    expect(await nodes.list(options)).toMatchObject([{ nid: 'n1', name: 'web-1', info: undefined }]);
+    const info: NodeInfo = {
+      ...{ hostname: 'h', architecture: 'x64', addresses: [], cpu: { count: 2 }, versions: {}, version: '1' },
+      ...{ labels: {}, subsystems: {} },
+    };
+    const change = { key: nodeInfoKey(name), value: formatNodeInfo(info) };
+    cluster.write(change);
+    await log.propose({ changes: [change], preconditions: [] }, options);
+    expect(await nodes.list(options)).toMatchObject([{ nid: 'n1', name: 'web-1', info }]);
+    await nodes.remove(n1, options);
+    expect((await log.snapshot('', options)).items).toEqual([]);
   });
 
   test('cordon and uncordon, twice as well as once, known to every replica', async () => {

@@ -6,6 +6,7 @@ import { canonicalJson } from '../../../src/domain/kernel/canonical-json.js';
 import { type Change, logKey } from '../../../src/domain/log/model.js';
 import { NodeObjects } from '../../../src/domain/log/node-objects.js';
 import { MOST_OBJECT_BYTES, NodeWrites, nodeSource, tooLarge } from '../../../src/domain/log/node-writes.js';
+import { formatNodeInfo, nodeInfoKey } from '../../../src/domain/node/model.js';
 import { qualifiedName } from '../../../src/domain/resource/model.js';
 import { endpoints, SmallCluster, service } from '../../support/small-cluster.js';
 
@@ -25,6 +26,14 @@ const published = (
 const verdict = (target: string, node: NodeName, reason = ''): Change => ({
   key: healthKey(a, target),
   value: formatHealthRecord({ healthy: reason === '', reason, since: 5, node }),
+});
+
+const record = (node: NodeName) => ({
+  key: nodeInfoKey(node),
+  value: formatNodeInfo({
+    ...{ hostname: 'h', architecture: 'x64', addresses: ['10.0.0.1'], cpu: { count: 2 }, versions: {}, version: '1' },
+    ...{ labels: {}, subsystems: { link: 'ready' } },
+  }),
 });
 
 function cluster(): SmallCluster {
@@ -100,6 +109,19 @@ describe('E17: what a node may write', () => {
       name: 'a key that only looks like Endpoints',
       change: { key: logKey('endpoints/default/x/web-1'), value: plain.value },
       refused: /holds another object/,
+    },
+    { name: 'its own record', change: record(web1), refused: undefined },
+    { name: 'the record of another node', change: record(web), refused: /nodes do not write node.web/ },
+    { name: 'no record any more', change: { ...record(web1), value: null }, refused: undefined },
+    {
+      name: 'a record that is none',
+      change: { ...record(web1), value: '{"hostname":1}' },
+      refused: /^node.web-1: hostname: /,
+    },
+    {
+      name: 'a record in another form',
+      change: { ...record(web1), value: ` ${record(web1).value}` },
+      refused: /^node.web-1: it is not in canonical form/,
     },
   ])('$name', ({ node = web1, change, refused }) => {
     const reason = new NodeWrites(cluster().state, node).refuse(change);

@@ -16,12 +16,24 @@ export function addManifestVerbs(program: Command, { context, done }: Wiring): v
 }
 
 export function addReadingVerbs(program: Command, { context, done }: Wiring): void {
-  selecting(program.command('get [kind] [name]').description('list resources: services, endpoints or all'))
+  selecting(program.command('get [kind] [name]').description('list resources: services, endpoints or all; or nodes'))
     .option('-w, --watch', 'go on with every change', false)
-    .action(async (kind, name, options) => done(await getOrNodes(context, given(kind, name), options)));
-  selecting(program.command('describe <kind> [name]').description('show everything about resources, with their traffic')).action(
-    async (kind, name, options) => done(await describeOrNodes(context, given(kind, name), options)),
-  );
+    .action(async (kind, name, options) => {
+      const args = given(kind, name);
+      const { getNodes, namedNodes } = await import('../nodes.js');
+      const nodes = namedNodes(args);
+      if (nodes !== undefined) done(await getNodes(context, nodes, options));
+      else done(await (await import('../get.js')).get(context, args, options));
+    });
+  selecting(
+    program.command('describe <kind> [name]').description('show everything about resources, with their traffic; or about nodes'),
+  ).action(async (kind, name, options) => {
+    const args = given(kind, name);
+    const { describeNodes, namedNodes } = await import('../nodes.js');
+    const nodes = namedNodes(args);
+    if (nodes !== undefined) done(await describeNodes(context, nodes, options));
+    else done(await (await import('../get.js')).describe(context, args, options));
+  });
   selecting(program.command('watch [kind] [name]').description('follow changes, a line each')).action(
     async (kind, name, options) => done(await (await import('../get.js')).watch(context, given(kind, name), options)),
   );
