@@ -1,3 +1,4 @@
+import type { AdminCaller } from '../../domain/admin/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -6,7 +7,7 @@ import { sha256 } from '../log/sha256.js';
 
 /** A call that changes something. */
 export interface AuditedCall {
-  readonly who: string;
+  readonly caller: AdminCaller;
   /** `admin.send` */
   readonly type: string;
   /** The instruction's, or what the call is about. */
@@ -26,8 +27,8 @@ export class Audited {
   }
 
   /** @throws AgentError `audit.not_written`, and nothing was done; what `act` throws */
-  async run<T>({ payload, ...call }: AuditedCall, options: CallOptions, act: () => Promise<T>): Promise<T> {
-    const record = { ...call, payloadDigest: sha256(payload), rule: 'admin socket' };
+  async run<T>(call: AuditedCall, options: CallOptions, act: () => Promise<T>): Promise<T> {
+    const record = recordOf(call);
     await this.#audit.append({ ...record, line: 'decision', result: 'allowed' }, options);
     const ended = async (result: string) => {
       try {
@@ -45,4 +46,18 @@ export class Audited {
       throw error;
     }
   }
+
+  /** That it is not allowed; nothing was done, so that a line that cannot be written changes nothing. */
+  async denied(call: AuditedCall, why: string): Promise<void> {
+    const signal = new AbortController().signal;
+    try {
+      await this.#audit.append({ ...recordOf(call), line: 'decision', result: `denied: ${why}` }, { signal });
+    } catch (error) {
+      this.#logger.error('an admin call that was denied is not in the audit log', { type: call.type, error });
+    }
+  }
+}
+
+function recordOf({ caller, type, tag, payload }: AuditedCall) {
+  return { who: caller.who, type, tag, payloadDigest: sha256(payload), rule: caller.rule };
 }
