@@ -1,7 +1,7 @@
 import type { Container } from 'inversify';
+import { removeAdminPair, writeAdminPair } from '../adapters/certificate/admin-pair-folder.js';
 import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/context.js';
 import type { DaemonOptions } from '../adapters/cli/local-verbs.js';
-import { removeAdminPair, writeAdminPair } from '../adapters/certificate/admin-pair-folder.js';
 import { SystemClock } from '../adapters/clock/system-clock.js';
 import { makeFirstAdmin } from '../app/certificate/first-admin.js';
 import { formatAddressPort } from '../domain/kernel/network.js';

@@ -1,4 +1,5 @@
 import type { ServiceDefinition } from '@grpc/grpc-js';
+import type { AdminCaller } from '../../domain/admin/model.js';
 import { checkRoles } from '../../domain/admin/roles.js';
 import type { Explainer } from '../../ports/driving/explainer.js';
 import type { Operations } from '../../ports/driving/operations.js';
@@ -15,7 +16,6 @@ import { type FleetParts, fleetHandlers } from './fleet-handlers.js';
 import { type AdminCall, GrpcCalls } from './grpc-calls.js';
 import { type NodeParts, nodeHandlers } from './node-handlers.js';
 import { resourceHandlers } from './resource-handlers.js';
-import type { AdminCaller } from '../../domain/admin/model.js';
 
 /** A file of 16 MiB and what JSON and its neighbours add. */
 export const MAX_REQUEST_BYTES = 64 * 1024 * 1024;

@@ -15,7 +15,12 @@ export function certificateHandlers(
     createAdminCertificate: calls.unary(async ({ name, role, ttlMs, csr }, signal, caller) => {
       const grade = gradeFromWire(role);
       const call = { name, grade, csr, ttlMs: ttlMs === 0n ? MAX_ADMIN_TTL_MS : Number(ttlMs), by: caller.name };
-      const record = { caller, type: `admin.create_certificate ${grade}`, tag: name, payload: Buffer.from(csr).toString('base64') };
+      const record = {
+        caller,
+        type: `admin.create_certificate ${grade}`,
+        tag: name,
+        payload: Buffer.from(csr).toString('base64'),
+      };
       const { certificate, ca, facts } = await audited.run(record, { signal }, () => certificates.create(call, { signal }));
       return { certificate, ca, facts: factsToWire(facts) };
     }),

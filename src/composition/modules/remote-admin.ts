@@ -40,7 +40,18 @@ export const remoteAdminModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(FleetServers.admin)
     .toResolvedValue(
-      ({ config: { serverAdminListen: listen } }, { authorities }, pairs, view, resources, operations, explainer, fleet, clock, logger) =>
+      (
+        { config: { serverAdminListen: listen } },
+        { authorities },
+        pairs,
+        view,
+        resources,
+        operations,
+        explainer,
+        fleet,
+        clock,
+        logger,
+      ) =>
         new GrpcRemoteAdminServer({
           // Made only where it is asked for.
           listen: listen === 'off' ? { host: '127.0.0.1', port: 0 } : { host: listen.address, port: listen.port },
