@@ -4,7 +4,6 @@ import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/conte
 import type { DaemonOptions } from '../adapters/cli/local-verbs.js';
 import { SystemClock } from '../adapters/clock/system-clock.js';
 import { makeFirstAdmin } from '../app/certificate/first-admin.js';
-import { formatAddressPort } from '../domain/kernel/network.js';
 import { type ControlPlane, openControlPlane } from './control-plane.js';
 import { aborted, type PreparedDaemon, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
 import { buildServerContainer } from './server-container.js';
@@ -17,12 +16,12 @@ export async function server(context: CliContext, options: DaemonOptions): Promi
     const prepared = await prepareDaemon(context, options, { mode: 'production', dataDir: '/var/lib/holdfast' });
     const controlPlane = await openControlPlane(prepared.facts, new SystemClock({ unref: true }), prepared.logger, context);
     try {
-      await firstAdmin(prepared, controlPlane, context);
+      const isFirst = await firstAdmin(prepared, controlPlane, context);
       const container = buildServerContainer(prepared.facts, prepared.logger, controlPlane);
       await runDaemon(container, context, prepared, {
         use: () => {},
         serve: async () => {
-          if (!context.signal.aborted) announce(container, context);
+          if (!context.signal.aborted) announce(container, context, isFirst);
           await aborted(context.signal);
         },
       });
@@ -38,8 +37,8 @@ async function firstAdmin(
   { facts: { config, paths }, logger }: PreparedDaemon,
   { store, own }: ControlPlane,
   context: CliContext,
-): Promise<void> {
-  if (config.serverAdminListen === 'off') return;
+): Promise<boolean> {
+  if (config.serverAdminListen === 'off') return false;
   const isMade = await makeFirstAdmin(
     {
       ...{ store, own, clock: new SystemClock({ unref: true }), account: config.serverAccount },
@@ -49,16 +48,17 @@ async function firstAdmin(
     context,
   );
   if (isMade) logger.info('the first certificate of an admin was made', { folder: paths.firstAdmin });
+  return isMade;
 }
 
-function announce(container: Container, { console }: CliContext): void {
+function announce(container: Container, { console }: CliContext, isFirst: boolean): void {
   const { paths, config } = container.get(Root.facts);
   const remote = config.serverAdminListen;
   const lines = [
     `holdfast ${version} is ready (server)`,
     `  data      ${paths.dataDir}`,
     `  admin     ${paths.adminSocket}`,
-    ...(remote === 'off' ? [] : [`  remote    ${formatAddressPort(remote.address, container.get(FleetServers.admin).port)}`]),
+    ...(remote === 'off' ? [] : [`  remote    ${remote.address}:${container.get(FleetServers.admin).port}${isFirst ? `, first certificate ${paths.firstAdmin}` : ''}`]),
     `  register  ${config.serverL1Listen.address}:${container.get(FleetServers.registration).port}, root ${paths.registrationRoot}`,
     `  nodes     ${config.serverL2Listen.address}:${container.get(FleetServers.nodes).port}`,
   ];

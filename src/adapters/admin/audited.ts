@@ -1,5 +1,6 @@
 import type { AdminCaller } from '../../domain/admin/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { RateLimits } from '../../domain/link/rate-limit.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Logger } from '../../ports/logger.js';
@@ -16,10 +17,14 @@ export interface AuditedCall {
   readonly payload: string;
 }
 
+/** Of one caller. Who may nothing must not be able to push older lines out of the log, which keeps 1.3 GB. */
+const DENIALS = { perSecond: 1, burst: 20 };
+
 /** That a call is allowed is on the disk before it does anything, how it ended afterwards (engine.md H1). */
 export class Audited {
   readonly #audit: AuditLog;
   readonly #logger: Logger;
+  readonly #denials = new RateLimits(DENIALS);
 
   constructor(audit: AuditLog, logger: Logger) {
     this.#audit = audit;
@@ -47,9 +52,10 @@ export class Audited {
     }
   }
 
-  /** That it is not allowed; nothing was done, so that a line that cannot be written changes nothing. */
+  /** That it is not allowed: nothing was done that a line would have to precede. Beyond 20 at once and one a second of a caller, it has none. */
   async denied(call: AuditedCall, why: string): Promise<void> {
-    const signal = new AbortController().signal;
+    if (!this.#denials.take(call.caller.name, performance.now())) return;
+    const { signal } = new AbortController();
     try {
       await this.#audit.append({ ...recordOf(call), line: 'decision', result: `denied: ${why}` }, { signal });
     } catch (error) {

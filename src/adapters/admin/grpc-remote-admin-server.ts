@@ -3,6 +3,7 @@ import type { AdminCaller } from '../../domain/admin/model.js';
 import { leastGrade, suffices } from '../../domain/admin/roles.js';
 import { concerns } from '../../domain/certificate/revocation.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { TokenBucket } from '../../domain/link/rate-limit.js';
 import type { Clock } from '../../ports/clock.js';
 import type { RevocationFeed } from '../../ports/driving/revocations.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
@@ -27,6 +28,8 @@ const limits: AcceptLimits = {
   open: 6_000,
 };
 const IDLE_MS = 300_000;
+/** Lines of the log for strangers: as many calls as they like to try. */
+const REFUSALS = { perSecond: 1, burst: 20 };
 
 export interface GrpcRemoteAdminServerParts extends Omit<AdminParts, 'node'> {
   readonly listen: { readonly host: string; readonly port: number };
@@ -46,6 +49,7 @@ export class GrpcRemoteAdminServer implements DrivingServer {
   readonly #peers: Peers<AdminPeer>;
   readonly #server: GrpcTlsServer;
   readonly #audited: Audited;
+  readonly #refusals = new TokenBucket(REFUSALS, performance.now());
   #unsubscribe: () => void = () => {};
 
   /** @throws AgentError `admin.not_served` for a method without a role */
@@ -102,7 +106,7 @@ export class GrpcRemoteAdminServer implements DrivingServer {
     const { judge, logger } = this.#parts;
     try {
       const verdict = judge(socket);
-      if (verdict instanceof AgentError) {
+      if (verdict instanceof AgentError && this.#refusals.take(performance.now())) {
         const address = socket.remoteAddress;
         logger.warn('a call of the admin port was refused', { address, code: verdict.code, problem: verdict.facts.problem });
       }
