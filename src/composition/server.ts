@@ -58,7 +58,11 @@ function announce(container: Container, { console }: CliContext, isFirst: boolea
     `holdfast ${version} is ready (server)`,
     `  data      ${paths.dataDir}`,
     `  admin     ${paths.adminSocket}`,
-    ...(remote === 'off' ? [] : [`  remote    ${remote.address}:${container.get(FleetServers.admin).port}${isFirst ? `, first certificate ${paths.firstAdmin}` : ''}`]),
+    ...(remote === 'off'
+      ? []
+      : [
+          `  remote    ${remote.address}:${container.get(FleetServers.admin).port}${isFirst ? `, first certificate ${paths.firstAdmin}` : ''}`,
+        ]),
     `  register  ${config.serverL1Listen.address}:${container.get(FleetServers.registration).port}, root ${paths.registrationRoot}`,
     `  nodes     ${config.serverL2Listen.address}:${container.get(FleetServers.nodes).port}`,
   ];

@@ -97,7 +97,9 @@ describe('the first admin', () => {
   async function replica(store: FakeControlStore, randomBytes = countingBytes()) {
     const clock = new FakeClock();
     const maker = new FakeAuthorityMaker();
-    const authorities = await new ControlPlaneIdentity({ store, sealer: new FakeSealer(), maker, clock, randomBytes }).open(options);
+    const authorities = await new ControlPlaneIdentity({ store, sealer: new FakeSealer(), maker, clock, randomBytes }).open(
+      options,
+    );
     const own = new OwnCertificates({ maker, authorities, clock, randomBytes });
     const disk: { pair: Pair | undefined } = { pair: undefined };
     const config = {

@@ -88,7 +88,12 @@ test('every setting, from a file', () => {
       ejection: { failures: 100, returnAfter: '1m' },
     },
     log: { staleAfter: '1m' },
-    server: { listen: { l1: '127.0.0.1:1', l2: '127.0.0.1:2', admin: '127.0.0.1:3' }, hosts: ['a.example'], account: 'acme', ...etcd },
+    server: {
+      listen: { l1: '127.0.0.1:1', l2: '127.0.0.1:2', admin: '127.0.0.1:3' },
+      hosts: ['a.example'],
+      account: 'acme',
+      ...etcd,
+    },
     client: { server: { nodeward: 'a.example', installer: 'https://get.example', conductor: 'https://api.example' } },
     node: { ip: 'fd00:0::9' },
     instructions: { allow: [], deny: ['UNINSTALL_NODE'], scripts: { allow: ['a*'], deny: ['*'] } },
