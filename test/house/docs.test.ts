@@ -108,8 +108,7 @@ describe('docs/cli.md', async () => {
     expect(listed.toSorted()).toEqual(verbs.toSorted());
   });
 
-  const below = async (verb: string) =>
-    [...(await help(verb)).matchAll(/^ {2}(\w+) \[options\]/gm)].map(([, name = '']) => name);
+  const below = async (verb: string) => [...(await help(verb)).matchAll(/^ {2}(\w+) \[options\]/gm)].map(([, name = '']) => name);
   const optionsBelow = async (verb: string) =>
     (await Promise.all((await below(verb)).map(async (name) => options(await help(verb, name))))).flat();
   const groups: readonly string[] = ['token', 'cert'];

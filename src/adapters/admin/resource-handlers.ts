@@ -40,7 +40,12 @@ function changingHandlers(
   return {
     apply: calls.unary(async (request, signal, caller) => {
       const call = applyCall(request);
-      const record = { caller, type: 'admin.apply', tag: request.source, payload: JSON.stringify(request.documents) };
+      const record = {
+        caller,
+        type: 'admin.apply',
+        tag: request.source,
+        payload: request.documents.map(({ json }) => json).join('\n'),
+      };
       return applyToWire(await run(record, call.dryRun, signal, () => resources.apply(call, { signal })));
     }),
     delete: calls.unary(async (request, signal, caller) => {

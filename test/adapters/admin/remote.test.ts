@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { ServiceDefinition } from '@grpc/grpc-js';
@@ -413,6 +414,42 @@ describe('I2: strangers', () => {
     secured.on('error', () => {});
     await Promise.all([endless, secured].map((socket) => new Promise((resolve) => socket.once('close', resolve).resume())));
     await eventually(() => rig.server.counts().connections).toMatchObject({ timedOut: 2, unfinished: 0 });
+    expect((await (await rig.as('viewer')).listNodes(options)).nodes).toHaveLength(1);
+  });
+
+  test('what is no message, at every method and with a good certificate, is answered', {
+    timeout: 60_000,
+  }, async () => {
+    const rig = await remoteAdminRig();
+    const { certificate: cert, privateKey: key, ca } = await rig.pair('admin');
+    const raw = new RawClient(rig.server.port, { ca, cert, key });
+    onTestFinished(() => raw.close());
+    const bodies = [
+      Buffer.of(0xff),
+      Buffer.alloc(64, 0xff),
+      Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]),
+      randomBytes(1_000),
+    ];
+    const methods = Object.keys(leastGrades).filter((path) => !/Watch|Events|Backup/.test(path));
+    for (const method of methods) {
+      for (const body of bodies) expect((await raw.unary(method, body)).status.code, method).toBeGreaterThanOrEqual(0);
+    }
+    expect((await rig.instructions.list({}, options)).length).toBe(0);
+    expect((await (await rig.as('viewer')).listNodes(options)).nodes).toHaveLength(1);
+  });
+
+  test('what is no HTTP/2, with a good certificate, costs that connection', async () => {
+    const rig = await remoteAdminRig({ limits: { firstCallMs: 1_000 } });
+    const { certificate: cert, privateKey: key, ca } = await rig.pair('admin');
+    const gone = Array.from({ length: 50 }, (_, index) => {
+      const socket = connectTls({ host: '127.0.0.1', port: rig.server.port, ca, cert, key, ALPNProtocols: ['h2'] });
+      socket.on('error', () => {});
+      // Half of them begin as HTTP/2 does.
+      const preface = index % 2 === 0 ? Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n') : Buffer.alloc(0);
+      socket.write(Buffer.concat([preface, randomBytes(10_000)]));
+      return new Promise((resolve) => socket.once('close', resolve).resume());
+    });
+    await Promise.all(gone);
     expect((await (await rig.as('viewer')).listNodes(options)).nodes).toHaveLength(1);
   });
 
