@@ -9,6 +9,7 @@ import { coreModule } from './modules/core.js';
 import { fleetModule } from './modules/fleet.js';
 import { logModule } from './modules/log.js';
 import { fleetOverlayModule } from './modules/overlay.js';
+import { remoteAdminModule } from './modules/remote-admin.js';
 import { serverModule } from './modules/server.js';
 import { FleetPorts, FleetServers, FleetSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
@@ -20,7 +21,8 @@ export function buildServerContainer(facts: Facts, logger: Logger, controlPlane:
   container.bind(Root.container).toConstantValue(container);
   container.bind(Ports.logger).toConstantValue(logger);
   container.bind(Ports.ownedLog).toConstantValue(controlPlane.log);
-  container.load(coreModule, auditModule, serverModule, logModule, fleetModule, fleetOverlayModule);
+  container.load(coreModule, auditModule, serverModule, logModule);
+  container.load(fleetModule, fleetOverlayModule, remoteAdminModule);
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;
@@ -39,7 +41,14 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(FleetSubsystems.l1),
     container.get(FleetSubsystems.l2),
     new ServerSubsystem('admin', container.get(Servers.admin)),
+    ...remoteAdmin(container),
     new ServerSubsystem('registration', container.get(FleetServers.registration)),
     new ServerSubsystem('nodes', container.get(FleetServers.nodes), () => container.get(FleetPorts.sessions).goodbye()),
   ];
+}
+
+/** Of who is let in, revocations have been read by then. */
+function remoteAdmin(container: Container): readonly Subsystem[] {
+  if (container.get(Root.facts).config.serverAdminListen === 'off') return [];
+  return [container.get(FleetSubsystems.adminPair), new ServerSubsystem('remote admin', container.get(FleetServers.admin))];
 }

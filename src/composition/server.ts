@@ -1,9 +1,11 @@
 import type { Container } from 'inversify';
+import { removeAdminPair, writeAdminPair } from '../adapters/certificate/admin-pair-folder.js';
 import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/context.js';
 import type { DaemonOptions } from '../adapters/cli/local-verbs.js';
 import { SystemClock } from '../adapters/clock/system-clock.js';
-import { openControlPlane } from './control-plane.js';
-import { aborted, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
+import { makeFirstAdmin } from '../app/certificate/first-admin.js';
+import { type ControlPlane, openControlPlane } from './control-plane.js';
+import { aborted, type PreparedDaemon, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
 import { buildServerContainer } from './server-container.js';
 import { FleetServers, Root } from './tokens.js';
 import { version } from './version.js';
@@ -14,11 +16,12 @@ export async function server(context: CliContext, options: DaemonOptions): Promi
     const prepared = await prepareDaemon(context, options, { mode: 'production', dataDir: '/var/lib/holdfast' });
     const controlPlane = await openControlPlane(prepared.facts, new SystemClock({ unref: true }), prepared.logger, context);
     try {
+      const isFirst = await firstAdmin(prepared, controlPlane, context);
       const container = buildServerContainer(prepared.facts, prepared.logger, controlPlane);
       await runDaemon(container, context, prepared, {
         use: () => {},
         serve: async () => {
-          if (!context.signal.aborted) announce(container, context);
+          if (!context.signal.aborted) announce(container, context, isFirst);
           await aborted(context.signal);
         },
       });
@@ -29,12 +32,37 @@ export async function server(context: CliContext, options: DaemonOptions): Promi
   return exitCodes.done;
 }
 
-function announce(container: Container, { console }: CliContext): void {
+/** Where people may operate it from elsewhere: the certificate with which somebody makes the others. */
+async function firstAdmin(
+  { facts: { config, paths }, logger }: PreparedDaemon,
+  { store, own }: ControlPlane,
+  context: CliContext,
+): Promise<boolean> {
+  if (config.serverAdminListen === 'off') return false;
+  const isMade = await makeFirstAdmin(
+    {
+      ...{ store, own, clock: new SystemClock({ unref: true }), account: config.serverAccount },
+      keep: (pair, options) => writeAdminPair(paths.firstAdmin, pair, options),
+      discard: () => removeAdminPair(paths.firstAdmin),
+    },
+    context,
+  );
+  if (isMade) logger.info('the first certificate of an admin was made', { folder: paths.firstAdmin });
+  return isMade;
+}
+
+function announce(container: Container, { console }: CliContext, isFirst: boolean): void {
   const { paths, config } = container.get(Root.facts);
+  const remote = config.serverAdminListen;
   const lines = [
     `holdfast ${version} is ready (server)`,
     `  data      ${paths.dataDir}`,
     `  admin     ${paths.adminSocket}`,
+    ...(remote === 'off'
+      ? []
+      : [
+          `  remote    ${remote.address}:${container.get(FleetServers.admin).port}${isFirst ? `, first certificate ${paths.firstAdmin}` : ''}`,
+        ]),
     `  register  ${config.serverL1Listen.address}:${container.get(FleetServers.registration).port}, root ${paths.registrationRoot}`,
     `  nodes     ${config.serverL2Listen.address}:${container.get(FleetServers.nodes).port}`,
   ];

@@ -1,4 +1,6 @@
 import type { Container, ServiceIdentifier } from 'inversify';
+import type { FleetParts } from '../adapters/admin/fleet-handlers.js';
+import type { GrpcRemoteAdminServer } from '../adapters/admin/grpc-remote-admin-server.js';
 import type { NodeParts } from '../adapters/admin/node-handlers.js';
 import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server.js';
 import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
@@ -53,6 +55,7 @@ import type { CommandRunner } from '../ports/command/command-runner.js';
 import type { DataPlane } from '../ports/dataplane/data-plane.js';
 import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
+import type { AdminCertificates } from '../ports/driving/admin-certificates.js';
 import type { Explainer } from '../ports/driving/explainer.js';
 import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
 import type { LinkStatus, Operations, OverlayStatus } from '../ports/driving/operations.js';
@@ -99,6 +102,8 @@ export const UseCases = {
   explainer: token<Explainer>('useCase.explainer'),
   /** Of a node of a fleet. */
   node: token<NodeParts>('useCase.node'),
+  /** Of a control plane. */
+  fleet: token<FleetParts>('useCase.fleet'),
   linkStatus: token<() => LinkStatus>('useCase.linkStatus'),
   overlayStatus: token<() => OverlayStatus | undefined>('useCase.overlayStatus'),
 };
@@ -179,6 +184,7 @@ export const FleetUseCases = {
   registrations: token<Registrations>('fleet.useCase.registrations'),
   instructions: token<Instructions>('fleet.useCase.instructions'),
   nodes: token<FleetNodes>('fleet.useCase.nodes'),
+  certificates: token<AdminCertificates>('fleet.useCase.certificates'),
 };
 
 export const FleetSubsystems = {
@@ -187,9 +193,12 @@ export const FleetSubsystems = {
   nodeProposals: token<GuardedProposals>('fleet.subsystem.nodeProposals'),
   l1: token<ServerPairSubsystem>('fleet.subsystem.l1'),
   l2: token<ServerPairSubsystem>('fleet.subsystem.l2'),
+  adminPair: token<ServerPairSubsystem>('fleet.subsystem.adminPair'),
 };
 
 export const FleetServers = {
   registration: token<GrpcEnrolmentServer>('fleet.server.registration'),
   nodes: token<GrpcNodeServer>('fleet.server.nodes'),
+  /** Only where it is asked for. */
+  admin: token<GrpcRemoteAdminServer>('fleet.server.admin'),
 };

@@ -54,7 +54,7 @@ export function certificateAuthorityContract(name: string, { maker, keys, presen
 
     test.each<CertificateIdentity>([
       { role: 'server', name: 'a' },
-      { role: 'admin', name: 'alice', grade: 'viewer' },
+      { role: 'admin', aid: aid('acme'), name: 'alice', grade: 'viewer' },
     ])('certifies $role s', async (identity) => {
       const { key, privateKey } = await maker.makeKey(options);
       const hosts = identity.role === 'server' ? ['a.example', '192.0.2.1', '::1'] : [];

@@ -6,6 +6,8 @@ import type { RegisteredNode, Registrations } from '../../src/ports/driving/regi
 /** The nodes that a test has registered. */
 export class FakeRegistrations implements Registrations {
   readonly revoked = new Set<string>();
+  /** Serials of those who operate the control plane. */
+  readonly admins = new Set<string>();
   readonly #nodes = new Map<Nid, RegisteredNode>();
   #unavailable = false;
 
@@ -38,7 +40,7 @@ export class FakeRegistrations implements Registrations {
 
   async revokeCertificate(serial: string, _reason: string, { signal }: CallOptions): Promise<boolean> {
     this.#enter(signal);
-    const known = [...this.#nodes.values()].some((node) => node.serial === serial);
+    const known = this.admins.has(serial) || [...this.#nodes.values()].some((node) => node.serial === serial);
     if (known) this.revoked.add(serial);
     return known;
   }

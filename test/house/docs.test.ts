@@ -108,16 +108,20 @@ describe('docs/cli.md', async () => {
     expect(listed.toSorted()).toEqual(verbs.toSorted());
   });
 
-  test('has every verb below token, with its options', async () => {
-    const below = [...(await help('token')).matchAll(/^ {2}(\w+) \[options\]/gm)].map(([, verb = '']) => verb);
-    const listed = rows(own('token'), 'verb of token').map(([cell]) => /`token (\w+)/.exec(cell ?? '')?.[1]);
-    expect(listed).toEqual(below);
-    const known = (await Promise.all(below.map(async (verb) => options(await help('token', verb))))).flat();
-    expect(known.filter((option) => !`${own('token')}${shared}`.includes(option))).toEqual([]);
+  const below = async (verb: string) => [...(await help(verb)).matchAll(/^ {2}(\w+) \[options\]/gm)].map(([, name = '']) => name);
+  const optionsBelow = async (verb: string) =>
+    (await Promise.all((await below(verb)).map(async (name) => options(await help(verb, name))))).flat();
+  const groups: readonly string[] = ['token', 'cert'];
+
+  test.each(groups)('has every verb below %s, with its options', async (verb) => {
+    const listed = rows(own(verb), `verb of ${verb}`).map(([cell]) => cell?.match(/^`\w+ (\w+)/)?.[1]);
+    expect(listed).toEqual(await below(verb));
+    const known = await optionsBelow(verb);
+    expect(known.filter((option) => !`${own(verb)}${shared}`.includes(option))).toEqual([]);
   });
 
   test.each(verbs.filter((verb) => verb !== 'help'))('has every option of %s, and no other', async (verb) => {
-    const known = options(await help(...(verb === 'token' ? ['token', 'create'] : [verb])));
+    const known = groups.includes(verb) ? await optionsBelow(verb) : options(await help(verb));
     // `diff` has the options of `apply`.
     const where = verb === 'diff' ? own('apply') + own('diff') : own(verb);
     expect(known.filter((option) => !`${where}${shared}`.includes(`${option}`))).toEqual([]);

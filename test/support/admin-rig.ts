@@ -27,15 +27,16 @@ export async function adminRig(parts: Partial<GrpcAdminServerParts> = {}) {
   const folder = absolute(join(dataDir, 'admin'));
   const socket = absolute(join(folder, 'admin.sock'));
   const addon = loadAddon();
+  const explainer = new ExplainService({
+    ...{ nodeId: 'n1' as NodeName, log: rig.log, view: rig.view, listeners: rig.listeners },
+    dataPlane: new FakeDataPlane(),
+  });
   const server = new GrpcAdminServer({
     folder,
     socket,
     resources: rig.resources,
     operations,
-    explainer: new ExplainService({
-      ...{ nodeId: 'n1' as NodeName, log: rig.log, view: rig.view, listeners: rig.listeners },
-      dataPlane: new FakeDataPlane(),
-    }),
+    explainer,
     logger,
     peerUid: (descriptor) => addon.peerUid(descriptor),
     ...parts,
@@ -46,5 +47,5 @@ export async function adminRig(parts: Partial<GrpcAdminServerParts> = {}) {
     onTestFinished(() => made.close());
     return made;
   };
-  return { ...rig, operations, logger, dataDir, folder, socket, server, client };
+  return { ...rig, operations, explainer, logger, dataDir, folder, socket, server, client };
 }

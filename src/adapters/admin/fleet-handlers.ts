@@ -1,12 +1,14 @@
+import { mayInstruct, suffices } from '../../domain/admin/roles.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Aid } from '../../domain/link/model.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
+import type { AdminCertificates } from '../../ports/driving/admin-certificates.js';
 import type { Backups } from '../../ports/driving/backups.js';
 import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
 import type { Tokens } from '../../ports/driving/tokens.js';
 import type { Logger } from '../../ports/logger.js';
 import type { FleetServiceServer } from '../generated/holdfast/admin/v1/fleet.js';
-import { Audited } from './audited.js';
+import type { Audited, AuditedCall } from './audited.js';
 import {
   aidFromWire,
   instructionToWire,
@@ -23,6 +25,7 @@ export interface FleetParts {
   readonly instructions: Instructions;
   readonly nodes: FleetNodes;
   readonly tokens: Tokens;
+  readonly certificates: AdminCertificates;
   readonly backups: Backups;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
@@ -33,8 +36,7 @@ export interface FleetParts {
 
 type Handlers<Name extends keyof FleetServiceServer> = Pick<FleetServiceServer, Name>;
 
-export function fleetHandlers(calls: GrpcCalls, parts: FleetParts): FleetServiceServer {
-  const audited = new Audited(parts.audit, parts.logger);
+export function fleetHandlers(calls: GrpcCalls, parts: FleetParts, audited: Audited): FleetServiceServer {
   return {
     ...readingHandlers(calls, parts),
     ...instructionHandlers(calls, parts, audited),
@@ -57,9 +59,10 @@ function readingHandlers(
       const found = await instructions.list(filterOf(node, ''), { signal });
       return { instructions: found.map(instructionToWire) };
     }),
-    getInstruction: calls.unary(async ({ node, tag }, signal) => {
+    getInstruction: calls.unary(async ({ node, tag }, signal, { grade }) => {
       const { status, reply } = await instructions.get(nidFromWire(node), tagFromWire(tag), { signal });
-      return { instruction: instructionToWire(status), replyJsonB64: reply?.jsonB64 ?? '' };
+      const replyWithheld = reply !== undefined && !suffices(grade, 'operator');
+      return { instruction: instructionToWire(status), replyJsonB64: replyWithheld ? '' : (reply?.jsonB64 ?? ''), replyWithheld };
     }),
     watchInstructions: calls.streaming(async function* ({ node, tag }, signal) {
       for await (const status of instructions.watch(filterOf(node, tag), { signal })) {
@@ -77,15 +80,19 @@ function instructionHandlers(
   audited: Audited,
 ): Handlers<'send' | 'cancelInstruction'> {
   return {
-    send: calls.unary(async (request, signal, who) => {
-      const call = sendFromWire(request, who);
-      const record = { who, type: `admin.send ${call.type}`, tag: call.tag ?? call.nid, payload: call.json };
+    send: calls.unary(async (request, signal, caller) => {
+      const call = sendFromWire(request, caller.name);
+      const record = { caller, type: `admin.send ${call.type}`, tag: call.tag ?? call.nid, payload: call.json };
+      await mustInstruct(audited, record, call.type);
       const status = await audited.run(record, { signal }, () => instructions.send(call, { signal }));
       return { instruction: instructionToWire(status) };
     }),
-    cancelInstruction: calls.unary(async (request, signal, who) => {
+    cancelInstruction: calls.unary(async (request, signal, caller) => {
       const [node, tag] = [nidFromWire(request.node), tagFromWire(request.tag)];
-      const record = { who, type: 'admin.cancel', tag, payload: node };
+      const record = { caller, type: 'admin.cancel', tag, payload: node };
+      // Of one that is not there nobody learns more than that.
+      const [found] = await instructions.list({ nid: node, tag }, { signal });
+      if (found !== undefined) await mustInstruct(audited, record, found.type);
       const status = await audited.run(record, { signal }, () => instructions.cancel(node, tag, { signal }));
       return { instruction: instructionToWire(status) };
     }),
@@ -98,21 +105,21 @@ function nodeHandlers(
   audited: Audited,
 ): Handlers<'cordonNode' | 'removeNode' | 'revokeCertificate'> {
   return {
-    cordonNode: calls.unary(async ({ node, cordoned }, signal, who) => {
+    cordonNode: calls.unary(async ({ node, cordoned }, signal, caller) => {
       const nid = nidFromWire(node);
-      const record = { who, type: cordoned ? 'admin.cordon' : 'admin.uncordon', tag: nid, payload: '' };
+      const record = { caller, type: cordoned ? 'admin.cordon' : 'admin.uncordon', tag: nid, payload: '' };
       await audited.run(record, { signal }, () => nodes.cordon(nid, cordoned, { signal }));
       return {};
     }),
-    removeNode: calls.unary(async ({ node }, signal, who) => {
+    removeNode: calls.unary(async ({ node }, signal, caller) => {
       const nid = nidFromWire(node);
-      const record = { who, type: 'admin.remove_node', tag: nid, payload: '' };
+      const record = { caller, type: 'admin.remove_node', tag: nid, payload: '' };
       await audited.run(record, { signal }, () => nodes.remove(nid, { signal }));
       return {};
     }),
-    revokeCertificate: calls.unary(async ({ serial: text, reason }, signal, who) => {
+    revokeCertificate: calls.unary(async ({ serial: text, reason }, signal, caller) => {
       const serial = serialFromWire(text);
-      const record = { who, type: 'admin.revoke_certificate', tag: serial, payload: reason };
+      const record = { caller, type: 'admin.revoke_certificate', tag: serial, payload: reason };
       const why = reason === '' ? 'an operator has revoked it' : reason;
       await audited.run(record, { signal }, () => nodes.revokeCertificate(serial, why, { signal }));
       return {};
@@ -120,11 +127,19 @@ function nodeHandlers(
   };
 }
 
+/** @throws AgentError `admin.not_allowed`, when somebody of this role may not make nodes do such a thing */
+async function mustInstruct(audited: Audited, call: AuditedCall, type: string): Promise<void> {
+  if (mayInstruct(call.caller.grade, type)) return;
+  const problem = `${call.caller.name} has the role ${call.caller.grade}; instructions of type ${type} are for the role admin`;
+  await audited.denied(call, 'role');
+  throw new AgentError('admin.not_allowed', { problem });
+}
+
 /** Who takes one away is on record before the first byte leaves. */
 function backupHandlers(calls: GrpcCalls, { backups }: FleetParts, audited: Audited): Handlers<'backup'> {
   return {
-    backup: calls.streaming(async function* ({ withKey }, signal, who) {
-      const record = { who, type: 'admin.backup', tag: withKey ? 'with key' : 'without key', payload: '' };
+    backup: calls.streaming(async function* ({ withKey }, signal, caller) {
+      const record = { caller, type: 'admin.backup', tag: withKey ? 'with key' : 'without key', payload: '' };
       await audited.run(record, { signal }, async () => {});
       for await (const piece of backups.take({ withKey }, { signal })) yield { piece: Buffer.from(piece) };
     }),
@@ -137,15 +152,15 @@ function tokenHandlers(
   audited: Audited,
 ): Handlers<'createToken' | 'revokeToken'> {
   return {
-    createToken: calls.unary(async ({ account, ttlMs, replace }, signal, who) => {
+    createToken: calls.unary(async ({ account, ttlMs, replace }, signal, caller) => {
       const aid = account === '' ? usual : aidFromWire(account);
       const call = { aid, ttlMs: Number(ttlMs), replace: replace === '' ? undefined : nidFromWire(replace) };
-      const record = { who, type: 'admin.create_token', tag: replace === '' ? aid : replace, payload: '' };
+      const record = { caller, type: 'admin.create_token', tag: replace === '' ? aid : replace, payload: '' };
       const { token, facts } = await audited.run(record, { signal }, () => tokens.create(call, { signal }));
       return { token, facts: tokenToWire(facts) };
     }),
-    revokeToken: calls.unary(async ({ id }, signal, who) => {
-      const record = { who, type: 'admin.revoke_token', tag: id, payload: '' };
+    revokeToken: calls.unary(async ({ id }, signal, caller) => {
+      const record = { caller, type: 'admin.revoke_token', tag: id, payload: '' };
       const wasThere = await audited.run(record, { signal }, () => tokens.revoke(id, { signal }));
       if (!wasThere) throw new AgentError('fleet.unknown_token', { problem: `there is no token ${id}` });
       return {};

@@ -1,54 +1,45 @@
-import {
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  credentials,
-  type CallOptions as GrpcCallOptions,
-  Metadata,
-  type ServiceError,
-} from '@grpc/grpc-js';
-import { AgentError } from '../../domain/kernel/errors.js';
+import type { ClientReadableStream } from '@grpc/grpc-js';
 import type { CallOptions } from '../../ports/call-options.js';
+import { type Send, unary } from '../certificate/unary-call.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
+import * as certificatesWire from '../generated/holdfast/admin/v1/certificates.js';
 import * as fleetWire from '../generated/holdfast/admin/v1/fleet.js';
 import * as nodeWire from '../generated/holdfast/admin/v1/node.js';
-import { fromServiceError, isServiceError } from '../grpc/grpc-errors.js';
-import { socketName } from './unix-socket.js';
+import { isServiceError } from '../grpc/grpc-errors.js';
+import { type AdminWay, localWay, type RemoteTarget, remoteWay } from './admin-way.js';
 
 /** Ten thousand objects with their status are about 15 MB. */
 const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 /** The slowest call is the apply of a whole file; no answer after this is a daemon that hangs. */
 const CALL_MS = 120_000;
 
-type Send<Request, Response> = (
-  request: Request,
-  metadata: Metadata,
-  options: Partial<GrpcCallOptions>,
-  callback: (error: ServiceError | null, response: Response) => void,
-) => ClientUnaryCall;
-
 /** One daemon's admin API, as its callers use it. Every failure is an AgentError; on abort calls reject with the signal's reason. */
 export class GrpcAdminClient {
   readonly #client: InstanceType<typeof wire.AdminServiceClient>;
   readonly #fleet: InstanceType<typeof fleetWire.FleetServiceClient>;
+  readonly #certificates: InstanceType<typeof certificatesWire.CertificateServiceClient>;
   readonly #node: InstanceType<typeof nodeWire.NodeServiceClient>;
-  readonly #socket: string;
-  readonly #release: () => void;
+  readonly #way: AdminWay;
 
-  /** @throws AgentError `admin.unreachable` when the socket's path is too long for the kernel and its folder is not there */
-  constructor(socket: string) {
-    const { name, release } = reachable(socket);
-    this.#socket = socket;
-    this.#release = release;
+  /**
+   * @param target path of a socket, or a server elsewhere
+   * @throws AgentError `admin.unreachable` when the socket's path is too long for the kernel and its folder is not there,
+   * `certificate.unusable`
+   */
+  constructor(target: string | RemoteTarget) {
+    const way = typeof target === 'string' ? localWay(target) : remoteWay(target);
     const channel = {
       'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
-      'grpc.default_authority': 'localhost',
       'grpc.enable_http_proxy': 0,
       'grpc.enable_retries': 0,
+      ...way.options,
     };
+    this.#way = way;
     // All use one connection: grpc-js shares it between channels of the same target and options.
-    this.#client = new wire.AdminServiceClient(`unix:${name}`, credentials.createInsecure(), channel);
-    this.#fleet = new fleetWire.FleetServiceClient(`unix:${name}`, credentials.createInsecure(), channel);
-    this.#node = new nodeWire.NodeServiceClient(`unix:${name}`, credentials.createInsecure(), channel);
+    this.#client = new wire.AdminServiceClient(way.address, way.credentials, channel);
+    this.#fleet = new fleetWire.FleetServiceClient(way.address, way.credentials, channel);
+    this.#certificates = new certificatesWire.CertificateServiceClient(way.address, way.credentials, channel);
+    this.#node = new nodeWire.NodeServiceClient(way.address, way.credentials, channel);
   }
 
   apply(request: wire.ApplyRequest, options: CallOptions): Promise<wire.ApplyResponse> {
@@ -151,6 +142,17 @@ export class GrpcAdminClient {
     return this.#unary(this.#fleet.revokeToken.bind(this.#fleet), request, options);
   }
 
+  createAdminCertificate(
+    request: certificatesWire.CreateAdminCertificateRequest,
+    options: CallOptions,
+  ): Promise<certificatesWire.CreateAdminCertificateResponse> {
+    return this.#unary(this.#certificates.createAdminCertificate.bind(this.#certificates), request, options);
+  }
+
+  listAdminCertificates(options: CallOptions): Promise<certificatesWire.ListAdminCertificatesResponse> {
+    return this.#unary(this.#certificates.listAdminCertificates.bind(this.#certificates), {}, options);
+  }
+
   resync(request: nodeWire.ResyncRequest, options: CallOptions): Promise<nodeWire.ResyncResponse> {
     return this.#unary(this.#node.resync.bind(this.#node), request, options);
   }
@@ -166,25 +168,19 @@ export class GrpcAdminClient {
   close(): void {
     this.#client.close();
     this.#fleet.close();
+    this.#certificates.close();
     this.#node.close();
-    this.#release();
+    this.#way.release();
   }
 
-  #unary<Request, Response>(send: Send<Request, Response>, request: Request, { signal }: CallOptions): Promise<Response> {
-    return new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      const deadline = Date.now() + CALL_MS;
-      const call = send(request, new Metadata(), { deadline }, (error, response) => {
-        signal.removeEventListener('abort', onAbort);
-        if (error === null) resolve(response);
-        else reject(signal.aborted ? signal.reason : fromServiceError(error, this.#socket));
-      });
-      const onAbort = () => call.cancel();
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
+  async #unary<Request, Response>(send: Send<Request, Response>, request: Request, options: CallOptions): Promise<Response> {
+    const answer = await unary(send, request, CALL_MS, options);
+    if ('response' in answer) return answer.response;
+    throw await this.#way.failure(answer.error, options);
   }
 
-  async *#stream<Response>(open: () => ClientReadableStream<Response>, { signal }: CallOptions): AsyncIterable<Response> {
+  async *#stream<Response>(open: () => ClientReadableStream<Response>, options: CallOptions): AsyncIterable<Response> {
+    const { signal } = options;
     if (signal.aborted) return;
     const call = open();
     const onAbort = () => call.cancel();
@@ -193,18 +189,10 @@ export class GrpcAdminClient {
       yield* call;
     } catch (error) {
       if (signal.aborted) return;
-      throw isServiceError(error) ? fromServiceError(error, this.#socket) : error;
+      throw isServiceError(error) ? await this.#way.failure(error, options) : error;
     } finally {
       signal.removeEventListener('abort', onAbort);
       call.cancel();
     }
-  }
-}
-
-function reachable(socket: string): ReturnType<typeof socketName> {
-  try {
-    return socketName(socket);
-  } catch (error) {
-    throw new AgentError('admin.unreachable', { problem: `no daemon answers at ${socket}` }, { cause: error });
   }
 }

@@ -1,51 +1,27 @@
 import { chmod, lstat, rm } from 'node:fs/promises';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
+import type { AdminCaller } from '../../domain/admin/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { AbsolutePath } from '../../domain/kernel/paths.js';
-import type { Explainer } from '../../ports/driving/explainer.js';
-import type { Operations } from '../../ports/driving/operations.js';
-import type { Resources } from '../../ports/driving/resources.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
-import type { Logger } from '../../ports/logger.js';
 import { ensureFolder } from '../files/durable-file.js';
-import { type AdminServiceServer, AdminServiceService, type ApplyRequest } from '../generated/holdfast/admin/v1/admin.js';
-import { FleetServiceService } from '../generated/holdfast/admin/v1/fleet.js';
-import { NodeServiceService } from '../generated/holdfast/admin/v1/node.js';
-import { type FleetParts, fleetHandlers } from './fleet-handlers.js';
-import { GrpcCalls, PEER_PREFIX } from './grpc-calls.js';
-import {
-  applyToWire,
-  changeToWire,
-  eventToWire,
-  explanationToWire,
-  refFromWire,
-  selectorFromWire,
-  statusToWire,
-  trafficToWire,
-} from './mapping.js';
-import { type NodeParts, nodeHandlers } from './node-handlers.js';
+import { type AdminParts, adminServices, MAX_REQUEST_BYTES } from './admin-services.js';
+import type { AdminCall } from './grpc-calls.js';
 import { socketName } from './unix-socket.js';
 
-/** A file of 16 MiB and what JSON and its neighbours add. */
-const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 /** People and their scripts; each takes a descriptor from the connections that the node carries. */
 const MAX_CONNECTIONS = 256;
 
-export interface GrpcAdminServerParts {
+/** Before the user's id, where a connection would have an address. */
+const PEER_PREFIX = 'uid:';
+
+export interface GrpcAdminServerParts extends AdminParts {
   /** A folder of our own, mode 0700, and the socket in it. */
   readonly folder: AbsolutePath;
   readonly socket: AbsolutePath;
-  readonly resources: Resources;
-  readonly operations: Operations;
-  readonly explainer: Explainer;
-  readonly logger: Logger;
   /** The peer's uid of a connected socket's descriptor (SO_PEERCRED). */
   readonly peerUid: (descriptor: number) => number;
-  /** Of a control plane; undefined where there is no fleet. */
-  readonly fleet?: FleetParts | undefined;
-  /** Of a node of a fleet; undefined where there is no control plane elsewhere. */
-  readonly node?: NodeParts | undefined;
 }
 
 /** The admin API on a unix socket. Only the daemon's own user and root are let in. */
@@ -89,11 +65,9 @@ export class GrpcAdminServer implements DrivingServer {
 
   async #serve(socket: AbsolutePath): Promise<void> {
     const grpc = new Server({ 'grpc.max_receive_message_length': MAX_REQUEST_BYTES });
-    const calls = new GrpcCalls(this.#parts.logger);
-    grpc.addService(AdminServiceService, this.#handlers(calls));
-    const { fleet, node } = this.#parts;
-    if (fleet !== undefined) grpc.addService(FleetServiceService, fleetHandlers(calls, fleet));
-    if (node !== undefined) grpc.addService(NodeServiceService, nodeHandlers(calls, node));
+    for (const { definition, implementation } of adminServices(this.#parts, localCaller)) {
+      grpc.addService(definition, implementation);
+    }
     this.#grpc = grpc;
     const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
     const listener = createServer((connection) => {
@@ -149,39 +123,6 @@ export class GrpcAdminServer implements DrivingServer {
       return undefined;
     }
   }
-
-  #handlers(calls: GrpcCalls): AdminServiceServer {
-    const { resources, operations, explainer } = this.#parts;
-    return {
-      apply: calls.unary(async (request, signal) => applyToWire(await resources.apply(applyCall(request), { signal }))),
-      delete: calls.unary(async ({ refs, dryRun, ignoreNotFound, requestId }, signal) => {
-        const call = { refs: refs.map(refFromWire), dryRun, ignoreNotFound, requestId: requestId || undefined };
-        const { revision, deleted } = await resources.delete(call, { signal });
-        return { revision, deleted: [...deleted] };
-      }),
-      get: calls.unary(async ({ selector }, signal) => {
-        const { revision, objects } = await resources.get(selectorFromWire(selector), { signal });
-        return { revision, objectsJson: objects.map((object) => JSON.stringify(object)) };
-      }),
-      watch: calls.streaming(async function* ({ selector }, signal) {
-        for await (const change of resources.watch(selectorFromWire(selector), { signal })) yield changeToWire(change);
-      }),
-      status: calls.unary(async () => statusToWire(operations.status())),
-      events: calls.streaming(async function* ({ follow }, signal) {
-        for await (const event of operations.events(follow, { signal })) yield eventToWire(event);
-      }),
-      top: calls.unary(async ({ namespace }) => {
-        const { monotonicMs, listeners } = operations.traffic();
-        const services = listeners.map(trafficToWire).filter((service) => namespace === '' || service.namespace === namespace);
-        return { monotonicMs: BigInt(Math.round(monotonicMs)), services };
-      }),
-      explain: calls.unary(async ({ namespace, service, port, from }, signal) =>
-        explanationToWire(
-          await explainer.explain({ namespace, service, port: port || undefined, from: from || undefined }, { signal }),
-        ),
-      ),
-    };
-  }
 }
 
 /** Makes it ours and closed to others. */
@@ -195,21 +136,9 @@ async function ownFolder(folder: AbsolutePath): Promise<void> {
   await chmod(folder, 0o700);
 }
 
-/** @throws AgentError `resource.invalid` for a document that is not JSON */
-function applyCall({ documents, source, prune, dryRun, requestId }: ApplyRequest) {
-  return {
-    documents: documents.map(({ file, number, json, path }) => ({ file, number, path, value: parseJson(file, number, json) })),
-    source,
-    prune,
-    dryRun,
-    requestId: requestId || undefined,
-  };
-}
-
-function parseJson(file: string, number: number, json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch (error) {
-    throw new AgentError('resource.invalid', { problem: `${file}: document ${number}: expected JSON` }, { cause: error });
-  }
+/** Whoever is let in may do everything. */
+function localCaller(call: AdminCall): AdminCaller {
+  const peer = call.getPeer();
+  const name = `local:${peer.startsWith(PEER_PREFIX) ? peer.slice(PEER_PREFIX.length) : 'unknown'}`;
+  return { name, who: name, grade: 'admin', rule: 'admin socket' };
 }

@@ -1,25 +1,27 @@
 import type { handleServerStreamingCall, handleUnaryCall, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
+import type { AdminCaller } from '../../domain/admin/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Logger } from '../../ports/logger.js';
 import { toStatus } from '../grpc/grpc-errors.js';
 
-/** Before the user's id, where a connection would have an address. */
-export const PEER_PREFIX = 'uid:';
+export type AdminCall = ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>;
 
-/** Use cases as handlers of gRPC: each call has a signal of its own, and `who` makes it, as the audit log names them. */
+/** Use cases as handlers of gRPC: each call has a signal of its own, and somebody who makes it. */
 export class GrpcCalls {
   readonly #logger: Logger;
+  readonly #callerOf: (call: AdminCall) => AdminCaller;
 
-  constructor(logger: Logger) {
+  constructor(logger: Logger, callerOf: (call: AdminCall) => AdminCaller) {
     this.#logger = logger;
+    this.#callerOf = callerOf;
   }
 
   unary<Request, Response>(
-    handle: (request: Request, signal: AbortSignal, who: string) => Promise<Response>,
+    handle: (request: Request, signal: AbortSignal, caller: AdminCaller) => Promise<Response>,
   ): handleUnaryCall<Request, Response> {
     return (call, callback) => {
       const signal = signalOf(call);
-      handle(call.request, signal, whoOf(call)).then(
+      handle(call.request, signal, this.#callerOf(call)).then(
         (response) => callback(null, response),
         (error: unknown) => callback(this.#failed(error, signal)),
       );
@@ -27,11 +29,11 @@ export class GrpcCalls {
   }
 
   streaming<Request, Response>(
-    handle: (request: Request, signal: AbortSignal, who: string) => AsyncIterable<Response>,
+    handle: (request: Request, signal: AbortSignal, caller: AdminCaller) => AsyncIterable<Response>,
   ): handleServerStreamingCall<Request, Response> {
     return (call) => {
       const signal = signalOf(call);
-      pump(call, handle(call.request, signal, whoOf(call)), signal).then(
+      pump(call, handle(call.request, signal, this.#callerOf(call)), signal).then(
         () => call.end(),
         (error: unknown) => call.emit('error', this.#failed(error, signal)),
       );
@@ -69,15 +71,9 @@ async function drained(call: ServerWritableStream<unknown, unknown>, signal: Abo
   signal.removeEventListener('abort', go);
 }
 
-function signalOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): AbortSignal {
+function signalOf(call: AdminCall): AbortSignal {
   const controller = new AbortController();
   call.once('cancelled', () => controller.abort());
   if (call.cancelled) controller.abort();
   return controller.signal;
-}
-
-/** `local:1000` */
-function whoOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): string {
-  const peer = call.getPeer();
-  return `local:${peer.startsWith(PEER_PREFIX) ? peer.slice(PEER_PREFIX.length) : 'unknown'}`;
 }

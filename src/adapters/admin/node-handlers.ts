@@ -25,9 +25,9 @@ const LONGEST_WAIT_MS = 110_000;
 export function nodeHandlers(calls: GrpcCalls, { resync, memory, overlay, audit, logger }: NodeParts): wire.NodeServiceServer {
   const audited = new Audited(audit, logger);
   return {
-    resync: calls.unary(async ({ accept, timeoutMs }, signal, who) => {
+    resync: calls.unary(async ({ accept, timeoutMs }, signal, caller) => {
       const waitMs = timeoutMs === 0n ? USUAL_WAIT_MS : Math.min(LONGEST_WAIT_MS, Number(timeoutMs));
-      const record = { who, type: 'admin.resync', tag: accept ? 'accept' : 'guarded', payload: '' };
+      const record = { caller, type: 'admin.resync', tag: accept ? 'accept' : 'guarded', payload: '' };
       const outcome = await audited.run(record, { signal }, () => resyncWithin(resync, { accept, waitMs }, signal));
       return outcome.outcome === 'applied'
         ? { revision: outcome.revision, heldReason: '' }

@@ -1,10 +1,8 @@
-import type { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
-import { judgeCertificate, type PresentedCertificate } from '../../domain/certificate/judge.js';
+import { judgeCertificate } from '../../domain/certificate/judge.js';
 import type { Revocations } from '../../domain/certificate/revocation.js';
-import { formatAddressPort, ipAddress } from '../../domain/kernel/network.js';
 import type { PeerNode } from '../../ports/driving/node-streams.js';
-import { readPresented } from './certificate-reader.js';
+import { addressOf, certificatesOf } from './peer-certificates.js';
 
 export interface NodePeerJudgeParts {
   /** PEM of the root of nodes. */
@@ -14,20 +12,15 @@ export interface NodePeerJudgeParts {
   readonly now: () => number;
 }
 
-/** A node has a connection for its link and one for its log, which come one after the other. */
-const RECENT = 1_024;
-
 /**
  * Who is at the other end of a connection, for one call: the node, or a sentence that says why it is not let in. A connection's
  * certificate is read once (1.2 ms of CPU), its times and its revocation are looked at for each call.
  */
 export function nodePeerJudge({ root, revocations, now }: NodePeerJudgeParts): (socket: TLSSocket) => PeerNode | string {
-  const read = new WeakMap<TLSSocket, PresentedCertificate>();
-  const recent = new RecentCertificates(root, RECENT);
+  const presentedOn = certificatesOf(root);
   return (socket) => {
-    const presented = read.get(socket) ?? presentedOn(socket, recent);
+    const presented = presentedOn(socket);
     if (presented === undefined) return 'no certificate was shown, or one that cannot be read';
-    read.set(socket, presented);
     const verdict = judgeCertificate(presented, 'node', revocations, now());
     if (verdict.verdict !== 'good') return verdict.problem;
     // It was asked for a node.
@@ -35,51 +28,4 @@ export function nodePeerJudge({ root, revocations, now }: NodePeerJudgeParts): (
     const { serial, notAfter } = presented;
     return { identity: verdict.identity, serial, notAfter, address: addressOf(socket) };
   };
-}
-
-function presentedOn(socket: TLSSocket, recent: RecentCertificates): PresentedCertificate | undefined {
-  const certificate = socket.getPeerX509Certificate();
-  try {
-    return certificate === undefined ? undefined : recent.read(certificate);
-  } catch {
-    // OpenSSL has read it; what our reader does not take names nobody.
-    return undefined;
-  }
-}
-
-/** Reads a certificate once, for as long as it is among the newest; what it says depends on its bytes alone. */
-export class RecentCertificates {
-  readonly #root: string;
-  readonly #most: number;
-  /** By the digest of all its bytes, oldest first. */
-  readonly #known = new Map<string, PresentedCertificate>();
-
-  /** @param root PEM */
-  constructor(root: string, most: number) {
-    this.#root = root;
-    this.#most = most;
-  }
-
-  get size(): number {
-    return this.#known.size;
-  }
-
-  /** @throws Error as `readPresented` */
-  read(certificate: X509Certificate): PresentedCertificate {
-    const key = certificate.fingerprint256;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const presented = readPresented(certificate.raw, this.#root);
-    // Strangers put nobody out.
-    if (presented.trusted) this.#known.set(key, presented);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > this.#most && oldest !== undefined) this.#known.delete(oldest);
-    return presented;
-  }
-}
-
-/** Empty when the connection is gone. */
-function addressOf({ remoteAddress = '', remotePort = 0 }: TLSSocket): string {
-  const address = ipAddress(remoteAddress);
-  return address === undefined ? '' : formatAddressPort(address, remotePort);
 }

@@ -1,7 +1,7 @@
 import { type ClientUnaryCall, type CallOptions as GrpcCallOptions, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { clockProblem } from '../../domain/certificate/clock-skew.js';
 import { type CallPurpose, callError, type FailedStatus } from '../../domain/certificate/registration.js';
-import type { AgentError } from '../../domain/kernel/errors.js';
+import { AgentError } from '../../domain/kernel/errors.js';
 import { MAX_RECEIVED_BYTES } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import { findReach, type ReachTarget } from './reachability.js';
@@ -54,6 +54,13 @@ export async function explain(
   const finding = wasReached ? undefined : await findReach(target, options);
   const clock = clockProblem({ now, serverTime: dateOf(error.metadata), serverCertificate: finding?.serverCertificate });
   return callError({ status: failed, details: error.details, reach: finding?.reach, clock }, purpose, describe(target), error);
+}
+
+/** What a server has said, with this machine's clock where that is what is wrong. @param now wall clock, milliseconds */
+export function clockAnswer(said: AgentError, { metadata }: ServiceError, now: number): AgentError {
+  const clock = clockProblem({ now, serverTime: dateOf(metadata) });
+  if (clock === undefined) return said;
+  return new AgentError(said.code, { ...said.facts, problem: `${said.facts.problem ?? said.code}; ${clock}` }, { cause: said });
 }
 
 /** `host:port`, as grpc-js takes it as well. */

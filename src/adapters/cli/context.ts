@@ -1,6 +1,6 @@
 import { GrpcAdminClient } from '../admin/grpc-admin-client.js';
 import type { Console, OutputFormat } from './output.js';
-import { adminSocket } from './target.js';
+import { type TargetOptions, targetOf } from './target.js';
 
 /** What every verb is given. */
 export interface CliContext {
@@ -12,8 +12,7 @@ export interface CliContext {
 }
 
 /** Options that every verb has. */
-export interface GlobalOptions {
-  readonly dataDir?: string;
+export interface GlobalOptions extends TargetOptions {
   readonly output: OutputFormat;
 }
 
@@ -26,14 +25,30 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** Runs `use` with a client of the daemon that the options name. */
 export async function withClient<T>(
-  { env }: CliContext,
-  { dataDir }: GlobalOptions,
+  context: CliContext,
+  options: GlobalOptions,
   use: (client: GrpcAdminClient) => Promise<T>,
 ): Promise<T> {
-  const client = new GrpcAdminClient(adminSocket(dataDir, env));
+  const client = await clientOf(context, options);
   try {
     return await use(client);
   } finally {
     client.close();
+  }
+}
+
+/** @throws UsageError; AgentError as the client, `certificate.unusable` */
+async function clientOf(context: CliContext, options: GlobalOptions): Promise<GrpcAdminClient> {
+  const target = targetOf(options, context.env);
+  switch (target.way) {
+    case 'none':
+      throw new UsageError(target.problem);
+    case 'socket':
+      return new GrpcAdminClient(target.path);
+    case 'remote': {
+      const { readAdminPair } = await import('../certificate/admin-pair-folder.js');
+      const pair = await readAdminPair(target.certificate, context);
+      return new GrpcAdminClient({ ...target.server, pair });
+    }
   }
 }

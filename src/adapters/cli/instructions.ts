@@ -120,17 +120,22 @@ function printStatus({ console }: CliContext, instruction: Instruction, { output
 /** The reply's JSON on standard output, the text of a failure on standard error. */
 function printResult(
   context: CliContext,
-  { instruction, replyJsonB64 }: GetInstructionResponse,
+  { instruction, replyJsonB64, replyWithheld }: GetInstructionResponse,
   options: GlobalOptions,
 ): ExitCode {
   const ended = required(instruction);
-  const reply = replyOf(ended, replyJsonB64);
+  const reply = replyWithheld ? undefined : replyOf(ended, replyJsonB64);
   const { console } = context;
   if (options.output !== 'table') {
     console.out(structured(options.output, { ...shownOf(ended), ...(reply === undefined ? {} : { reply: reply.value }) }));
     return failed(ended) ? exitCodes.failed : exitCodes.done;
   }
   if (!hasEnded(ended)) return printStatus(context, ended, options);
+  if (replyWithheld) {
+    printStatus(context, ended, options);
+    console.err('what it says is not for the role of this certificate\n');
+    return failed(ended) ? exitCodes.failed : exitCodes.done;
+  }
   if (reply === undefined) console.err(`${paint(console, 'red', 'error')}: ${withoutReply(ended)}\n`);
   else if (ended.replyType === 'ERROR') console.err(`${paint(console, 'red', 'error')}: ${reply.text}\n`);
   else console.out(`${reply.text}\n`);

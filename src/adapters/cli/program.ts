@@ -3,6 +3,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import { type CliContext, type ExitCode, exitCodes, UsageError } from './context.js';
 import type { LocalVerbs } from './local-verbs.js';
 import { paint, structured } from './output.js';
+import { addCertificateVerbs } from './verbs/certificates.js';
 import { addDev, addFleetDaemons } from './verbs/daemons.js';
 import { addAudit, addRestore } from './verbs/files.js';
 import { addBackup, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
@@ -25,6 +26,7 @@ const verbs = [
   addInstructionVerbs,
   addNodeVerbs,
   addTokenVerbs,
+  addCertificateVerbs,
   addAgentVerbs,
   addSync,
   addBackup,

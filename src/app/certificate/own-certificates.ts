@@ -1,6 +1,7 @@
 import type { AdminGrade, CertificateIdentity } from '../../domain/certificate/model.js';
 import { certificateName, SERIAL_BYTES, serialOf } from '../../domain/certificate/names.js';
 import { type Lifetime, type Validity, validityOf } from '../../domain/certificate/validity.js';
+import type { Aid } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { AuthorityMaker } from '../../ports/certificate/authority-maker.js';
 import type { CertificateAuthority } from '../../ports/certificate/certificate-authority.js';
@@ -16,7 +17,7 @@ export interface OwnCertificatesConfig {
 }
 
 /** `ca` is the root that those who are called, or who call, are judged by. */
-export type OwnPair = Pair & Validity;
+export type OwnPair = Pair & Validity & { readonly serial: string };
 
 /** Certificates of the control plane's own servers, and of those who operate it. Their keys are kept nowhere here. */
 export class OwnCertificates {
@@ -37,8 +38,8 @@ export class OwnCertificates {
   }
 
   /** For somebody who operates the control plane, valid for a year. @throws AgentError `certificate.failed`; RangeError for a name that is none */
-  admin(name: string, grade: AdminGrade, options: CallOptions): Promise<OwnPair> {
-    const identity = { role: 'admin', name: certificateName(name), grade } as const;
+  admin(account: Aid, name: string, grade: AdminGrade, options: CallOptions): Promise<OwnPair> {
+    const identity = { role: 'admin', aid: account, name: certificateName(name), grade } as const;
     return this.#make(this.#config.authorities.admin, identity, 'admin', [], options);
   }
 
@@ -54,6 +55,6 @@ export class OwnCertificates {
     const validity = validityOf(lifetime, clock.now());
     const serial = serialOf(randomBytes(SERIAL_BYTES));
     const certificate = await authority.issue({ identity, key, serial, hosts, ...validity }, options);
-    return { certificate, privateKey, ca: authority.root, ...validity };
+    return { certificate, privateKey, ca: authority.root, serial, ...validity };
   }
 }

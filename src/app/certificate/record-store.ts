@@ -1,4 +1,6 @@
 import {
+  type AdminRecord,
+  adminKey,
   type CertificateRecord,
   certificateKey,
   encodeRecord,
@@ -8,7 +10,7 @@ import {
   tokenKey,
 } from '../../domain/certificate/records.js';
 import type { Revocation } from '../../domain/certificate/revocation.js';
-import { decodeCertificate, decodeNode, decodeToken } from '../../domain/certificate/schema.js';
+import { decodeAdmin, decodeCertificate, decodeNode, decodeToken } from '../../domain/certificate/schema.js';
 import type { TokenRecord } from '../../domain/certificate/token.js';
 import type { Nid } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -40,6 +42,10 @@ export class RecordStore {
     return this.#read(certificateKey(serial), decodeCertificate, options);
   }
 
+  admin(serial: string, options: CallOptions): Promise<Stored<AdminRecord> | undefined> {
+    return this.#read(adminKey(serial), decodeAdmin, options);
+  }
+
   async #read<T>(key: string, decode: (key: string, text: string) => T, options: CallOptions): Promise<Stored<T> | undefined> {
     const stored = await this.#store.get(key, options);
     return stored === undefined ? undefined : { record: decode(key, stored.value), version: stored.version };
@@ -52,6 +58,7 @@ export const writeCertificate = (record: CertificateRecord): Write => ({
   key: certificateKey(record.serial),
   value: encodeRecord(record),
 });
+export const writeAdmin = (record: AdminRecord): Write => ({ key: adminKey(record.serial), value: encodeRecord(record) });
 export const writeRevocation = (revocation: Revocation): Write => ({
   key: revocationKey(revocation.of, revocation.id),
   value: encodeRecord(revocation),

@@ -52,7 +52,11 @@ export class RegistrationService implements Registrations {
   }
 
   async revokeCertificate(serial: string, reason: string, options: CallOptions): Promise<boolean> {
-    if ((await this.#records.certificate(serial, options)) === undefined) return false;
+    const [ofNode, ofAdmin] = await Promise.all([
+      this.#records.certificate(serial, options),
+      this.#records.admin(serial, options),
+    ]);
+    if (ofNode === undefined && ofAdmin === undefined) return false;
     await this.revoke({ of: 'serial', id: serial }, reason, options);
     return true;
   }
@@ -64,7 +68,7 @@ export class RegistrationService implements Registrations {
    */
   async revoke({ of, id }: Pick<Revocation, 'of' | 'id'>, reason: string, options: CallOptions): Promise<void> {
     const from = this.#clock.now();
-    // The longest that a certificate of a node lives, and some days.
+    // The longest that a certificate of a node or of a person lives, and some days.
     const until = from + 400 * 24 * 60 * 60_000;
     await this.#store.commit([], [writeRevocation({ of, id, from, kind: 'revoked', reason, until })], options);
   }

@@ -1,5 +1,5 @@
-import { certificatePrefix, revocationPrefix, tokenPrefix } from '../../domain/certificate/records.js';
-import { decodeCertificate, decodeRevocation, decodeToken } from '../../domain/certificate/schema.js';
+import { adminPrefix, certificatePrefix, revocationPrefix, tokenPrefix } from '../../domain/certificate/records.js';
+import { decodeAdmin, decodeCertificate, decodeRevocation, decodeToken } from '../../domain/certificate/schema.js';
 import { TOKEN_KEPT_MS } from '../../domain/certificate/token.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ControlStore, StoredValue } from '../../ports/store/control-store.js';
@@ -23,6 +23,7 @@ export async function sweepEnrolment(store: ControlStore, now: number, options: 
       now,
       options,
     )),
+    ...(await endedBelow(store, adminPrefix, (key, text) => decodeAdmin(key, text).notAfter + MARGIN_MS, now, options)),
     ...(await endedBelow(store, revocationPrefix, (key, text) => decodeRevocation(key, text).until + MARGIN_MS, now, options)),
   ];
   let removed = 0;

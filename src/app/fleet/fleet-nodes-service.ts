@@ -80,7 +80,7 @@ export class FleetNodesService implements FleetNodes {
 
   async revokeCertificate(serial: string, reason: string, options: CallOptions): Promise<void> {
     if (await this.#parts.registrations.revokeCertificate(serial, reason, options)) return;
-    throw new AgentError('fleet.unknown_certificate', { problem: `no node has a certificate with the serial ${serial}` });
+    throw new AgentError('fleet.unknown_certificate', { problem: `nobody has a certificate with the serial ${serial}` });
   }
 
   #describe(node: RegisteredNode, name: NodeName | undefined): FleetNode {

@@ -1,4 +1,5 @@
 import { ContainerModule } from 'inversify';
+import type { FleetParts } from '../../adapters/admin/fleet-handlers.js';
 import { GrpcAdminServer } from '../../adapters/admin/grpc-admin-server.js';
 import { ExplainService } from '../../app/dataplane/explain-service.js';
 import { fleetStatus } from '../../app/fleet/fleet-status.js';
@@ -62,9 +63,26 @@ export const serverModule = new ContainerModule(({ bind }) => {
       ],
     )
     .inSingletonScope();
+  bind(UseCases.fleet)
+    .toResolvedValue(
+      ({ config }, { backups }, instructions, nodes, tokens, certificates, audit, logger): FleetParts => ({
+        ...{ instructions, nodes, tokens, certificates, backups, audit, logger, account: config.serverAccount },
+      }),
+      [
+        Root.facts,
+        Root.controlPlane,
+        FleetUseCases.instructions,
+        FleetUseCases.nodes,
+        FleetUseCases.tokens,
+        FleetUseCases.certificates,
+        Ports.audit,
+        Ports.logger,
+      ],
+    )
+    .inSingletonScope();
   bind(Servers.admin)
     .toResolvedValue(
-      ({ paths, addon, config }, resources, operations, explainer, logger, instructions, nodes, tokens, audit, { backups }) =>
+      ({ paths, addon }, resources, operations, explainer, logger, fleet) =>
         new GrpcAdminServer({
           folder: paths.adminDir,
           socket: paths.adminSocket,
@@ -73,20 +91,9 @@ export const serverModule = new ContainerModule(({ bind }) => {
           explainer,
           logger: logger.child({ subsystem: 'admin' }),
           peerUid: (descriptor) => addon.peerUid(descriptor),
-          fleet: { instructions, nodes, tokens, backups, audit, logger, account: config.serverAccount },
+          fleet,
         }),
-      [
-        Root.facts,
-        UseCases.resources,
-        UseCases.operations,
-        UseCases.explainer,
-        Ports.logger,
-        FleetUseCases.instructions,
-        FleetUseCases.nodes,
-        FleetUseCases.tokens,
-        Ports.audit,
-        Root.controlPlane,
-      ],
+      [Root.facts, UseCases.resources, UseCases.operations, UseCases.explainer, Ports.logger, UseCases.fleet],
     )
     .inSingletonScope();
 });

@@ -6,7 +6,8 @@ import type { AdminGrade, CertificateIdentity } from './model.js';
 export const SERIAL_BYTES = 16;
 
 const SCHEME = 'holdfast';
-const grades: readonly AdminGrade[] = ['viewer', 'operator', 'admin'];
+/** From the least to the greatest: each may do what those before it may. */
+export const adminGrades: readonly AdminGrade[] = ['viewer', 'operator', 'admin'];
 
 /** What stands in a certificate's subject, for people: nobody is known by it. */
 export interface Subject {
@@ -15,12 +16,13 @@ export interface Subject {
 }
 
 export function subjectOf(identity: CertificateIdentity): Subject {
-  return identity.role === 'node' ? { commonName: identity.nid, organization: identity.aid } : { commonName: identity.name };
+  if (identity.role === 'server') return { commonName: identity.name };
+  return { commonName: identity.role === 'node' ? identity.nid : identity.name, organization: identity.aid };
 }
 
 /**
  * The URI by which a certificate is known: `holdfast:node:<aid>:<nid>:<registration>`, `holdfast:server:<name>` or
- * `holdfast:admin:<name>:<grade>`.
+ * `holdfast:admin:<aid>:<name>:<grade>`.
  */
 export function identityUri(identity: CertificateIdentity): string {
   switch (identity.role) {
@@ -29,7 +31,7 @@ export function identityUri(identity: CertificateIdentity): string {
     case 'server':
       return [SCHEME, 'server', identity.name].join(':');
     case 'admin':
-      return [SCHEME, 'admin', identity.name, identity.grade].join(':');
+      return [SCHEME, 'admin', identity.aid, identity.name, identity.grade].join(':');
   }
 }
 
@@ -50,8 +52,10 @@ function identityOfUri(uri: string): CertificateIdentity | undefined {
       return { role, aid: aid(first), nid: nid(second), registration: registrationId(third) };
     }
     if (role === 'server' && words.length === 1) return { role, name: certificateName(first) };
-    const grade = grades.find((each) => each === second);
-    if (role === 'admin' && words.length === 2 && grade !== undefined) return { role, name: certificateName(first), grade };
+    const grade = adminGrades.find((each) => each === third);
+    if (role === 'admin' && words.length === 3 && grade !== undefined) {
+      return { role, aid: aid(first), name: certificateName(second), grade };
+    }
   } catch {
     // A word that is no name.
   }

@@ -1,4 +1,5 @@
 import type { Aid, Nid, RegistrationId } from '../link/model.js';
+import type { AdminGrade } from './model.js';
 import type { Revocation, RevocationTarget } from './revocation.js';
 import type { TokenRecord } from './token.js';
 
@@ -9,6 +10,8 @@ import type { TokenRecord } from './token.js';
  * |---|---|
  * | `enrol/node/<nid>` | NodeRecord |
  * | `enrol/certificate/<serial>` | CertificateRecord |
+ * | `enrol/admin/<serial>` | AdminRecord |
+ * | `enrol/admin-first` | serial of the first of them |
  * | `enrol/token/<id>` | TokenRecord |
  * | `enrol/revoked/<node, registration or serial>/<id>` | Revocation |
  * | `ca/<l1, l2 or admin>` | sealed IssuerRecord |
@@ -16,12 +19,15 @@ import type { TokenRecord } from './token.js';
  */
 export const nodePrefix = 'enrol/node/';
 export const certificatePrefix = 'enrol/certificate/';
+export const adminPrefix = 'enrol/admin/';
+export const FIRST_ADMIN_KEY = 'enrol/admin-first';
 export const tokenPrefix = 'enrol/token/';
 export const revocationPrefix = 'enrol/revoked/';
 export const SEAL_CHECK_KEY = 'seal/check';
 
 export const nodeKey = (nid: Nid) => `${nodePrefix}${nid}`;
 export const certificateKey = (serial: string) => `${certificatePrefix}${serial}`;
+export const adminKey = (serial: string) => `${adminPrefix}${serial}`;
 export const tokenKey = (id: string) => `${tokenPrefix}${id}`;
 export const revocationKey = (of: RevocationTarget, id: string) => `${revocationPrefix}${of}/${id}`;
 export const issuerKey = (issuer: Issuer) => `ca/${issuer}`;
@@ -74,6 +80,19 @@ export interface CertificateRecord {
   readonly certificate: string;
 }
 
+/** The certificate of somebody who operates the control plane. */
+export interface AdminRecord {
+  readonly serial: string;
+  readonly aid: Aid;
+  readonly name: string;
+  readonly grade: AdminGrade;
+  /** Wall clock, milliseconds. */
+  readonly issued: number;
+  readonly notAfter: number;
+  /** Who asked for it, as instructions name their senders. */
+  readonly by: string;
+}
+
 /** One of our three authorities. */
 export interface IssuerRecord {
   /** PEM. */
@@ -82,7 +101,7 @@ export interface IssuerRecord {
   readonly privateKey: string;
 }
 
-export type EnrolmentRecord = NodeRecord | CertificateRecord | TokenRecord | Revocation | IssuerRecord;
+export type EnrolmentRecord = NodeRecord | CertificateRecord | AdminRecord | TokenRecord | Revocation | IssuerRecord;
 
 export function encodeRecord(record: EnrolmentRecord): string {
   return JSON.stringify(record);

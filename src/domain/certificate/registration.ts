@@ -54,8 +54,10 @@ export interface CallFailure {
   readonly clock?: string | undefined;
 }
 
-/** What the call was for: who is refused needs another token, or another registration. */
-export type CallPurpose = 'registration' | 'renewal';
+/** What the call was for: who is refused needs another token, another registration, or another certificate of an admin. */
+export type CallPurpose = 'registration' | 'renewal' | 'admin';
+
+const NEW_ADMIN = 'ask for another certificate, made at the server by `holdfast cert create NAME --role ROLE --out DIR`';
 
 /** The failure of a call: whether token, account, the way or something else is to be mended. */
 export function callError(failure: CallFailure, purpose: CallPurpose, server: string, cause: unknown): AgentError {
@@ -79,6 +81,7 @@ function meaning({ status, details, reach, clock }: CallFailure, purpose: CallPu
       return {
         code: purpose === 'registration' ? 'certificate.token_refused' : 'certificate.refused',
         problem: `${server} refused${said}`,
+        ...(purpose === 'admin' ? { remedy: NEW_ADMIN } : {}),
       };
     case 'NOT_FOUND':
     case 'INVALID_ARGUMENT':
@@ -87,7 +90,7 @@ function meaning({ status, details, reach, clock }: CallFailure, purpose: CallPu
       return { code: 'certificate.too_many', problem: `${server} has no room for it now${said}` };
     case 'UNAVAILABLE':
     case 'DEADLINE_EXCEEDED':
-      return unreached(reach ?? { stage: 'through' }, server, `${waited(status)}${said}`, clock !== undefined);
+      return unreached(reach ?? { stage: 'through' }, purpose, server, `${waited(status)}${said}`, clock !== undefined);
     case 'UNIMPLEMENTED':
       return { code: 'link.refused', problem: `${server} is no control plane for this${said}` };
     case 'OTHER':
@@ -95,8 +98,8 @@ function meaning({ status, details, reach, clock }: CallFailure, purpose: CallPu
   }
 }
 
-function unreached(reach: Reach, server: string, said: string, clockIsOff: boolean): Meaning {
-  const code = 'link.unreachable';
+function unreached(reach: Reach, purpose: CallPurpose, server: string, said: string, clockIsOff: boolean): Meaning {
+  const code = purpose === 'admin' ? 'admin.unreachable' : 'link.unreachable';
   switch (reach.stage) {
     case 'name':
       return {
@@ -123,9 +126,15 @@ function unreached(reach: Reach, server: string, said: string, clockIsOff: boole
         ...(clockIsOff ? { remedy: 'set the clock of this machine and try again' } : {}),
       };
     case 'refused':
-      return { code: 'certificate.refused', problem: `${server} refused this node's certificate: ${reach.detail}` };
+      return purpose === 'admin'
+        ? { code: 'certificate.refused', problem: `${server} refused this certificate: ${reach.detail}`, remedy: NEW_ADMIN }
+        : { code: 'certificate.refused', problem: `${server} refused this node's certificate: ${reach.detail}` };
     case 'through':
-      return { code, problem: `${server} ${said}` };
+      return {
+        code,
+        problem: `${server} ${said}`,
+        ...(purpose === 'admin' ? { remedy: 'try again; else look into the log of the server' } : {}),
+      };
   }
 }
 

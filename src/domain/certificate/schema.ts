@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { AgentError } from '../kernel/errors.js';
 import { aid, nid, registrationId } from '../link/model.js';
-import type { CertificateRecord, IssuerRecord, NodeRecord } from './records.js';
+import type { AdminGrade } from './model.js';
+import { adminGrades, certificateName } from './names.js';
+import type { AdminRecord, CertificateRecord, IssuerRecord, NodeRecord } from './records.js';
 import { type Revocation, revocationTargets } from './revocation.js';
 import type { TokenRecord } from './token.js';
 
@@ -54,6 +56,23 @@ const certificate = z.object({
   certificate: z.string(),
 });
 
+const aGrade = z.string().transform((text, context): AdminGrade => {
+  const grade = adminGrades.find((each) => each === text);
+  if (grade !== undefined) return grade;
+  context.addIssue({ code: 'custom', message: 'no role of people' });
+  return z.NEVER;
+});
+
+const admin = z.object({
+  serial: z.string(),
+  aid: anAid,
+  name: named(certificateName),
+  grade: aGrade,
+  issued: time,
+  notAfter: time,
+  by: z.string(),
+});
+
 const token = z.object({
   id: z.string(),
   digest: z.string(),
@@ -94,6 +113,10 @@ export function decodeNode(key: string, text: string): NodeRecord {
 
 export function decodeCertificate(key: string, text: string): CertificateRecord {
   return decode(certificate, key, text);
+}
+
+export function decodeAdmin(key: string, text: string): AdminRecord {
+  return decode(admin, key, text);
 }
 
 export function decodeToken(key: string, text: string): TokenRecord {

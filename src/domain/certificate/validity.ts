@@ -25,6 +25,10 @@ export function validityOf(lifetime: Lifetime, now: number): Validity {
   return { notBefore: now - BACKDATED_MS, notAfter: now + lifetimes[lifetime] };
 }
 
+/** Nobody renews the certificate of a person unasked: a year, or less where that is asked for. */
+export const MAX_ADMIN_TTL_MS = lifetimes.admin;
+export const MIN_ADMIN_TTL_MS = MINUTE_MS;
+
 const EARLIEST_RENEWAL_MS = 30 * DAY_MS;
 const JITTER = 0.1;
 

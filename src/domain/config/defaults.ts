@@ -19,6 +19,7 @@ export function defaults(mode: Mode): Config {
     staleAfterMs: 30_000,
     serverL1Listen: known(addressPort('0.0.0.0:9191')),
     serverL2Listen: known(addressPort('0.0.0.0:9192')),
+    serverAdminListen: 'off',
     serverHosts: [],
     serverAccount: aid('default'),
     serverEtcd: [],

@@ -45,6 +45,8 @@ export interface Config {
   readonly serverL1Listen: AddressPort;
   /** Where nodes hold their streams. */
   readonly serverL2Listen: AddressPort;
+  /** Where those who operate the control plane from elsewhere call. */
+  readonly serverAdminListen: AddressPort | 'off';
   /** Under which the servers are called, for their certificates; none: the names and addresses of the machine. */
   readonly serverHosts: readonly string[];
   /** Of the nodes that are enrolled. */
@@ -228,13 +230,21 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     value: 'address:port',
     help: 'where nodes hold their streams',
   },
+  serverAdminListen: {
+    path: 'server.listen.admin',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'address:port',
+    help: 'where people with a certificate operate this server from elsewhere, or off',
+  },
   serverHosts: {
     path: 'server.hosts',
     text: 'list',
     of: serverOnly,
     applies: 'restart',
     value: 'names',
-    help: 'names and addresses under which nodes call this server, for its certificate',
+    help: 'names and addresses under which this server is called, for its certificates',
   },
   serverAccount: {
     path: 'server.account',

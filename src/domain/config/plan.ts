@@ -9,6 +9,7 @@ const otherVariables: readonly string[] = [
   'HOLDFAST_CONFIG',
   'HOLDFAST_DATA_DIR',
   'HOLDFAST_ADMIN',
+  'HOLDFAST_ADMIN_CERT',
   'HOLDFAST_ADDON',
   'HOLDFAST_RUNNER',
   'HOLDFAST_TASK',

@@ -20,8 +20,9 @@ export function renderSetting(setting: Setting, config: Config): string {
       return config.busyPollUs === 0 ? 'off' : `${config.busyPollUs}us`;
     case 'vipRange':
       return formatIpv4Range(config.vipRange);
-    case 'metricsListen': {
-      const listen = config.metricsListen;
+    case 'metricsListen':
+    case 'serverAdminListen': {
+      const listen = config[setting];
       return listen === 'off' ? listen : formatAddressPort(listen.address, listen.port);
     }
     case 'serverL1Listen':

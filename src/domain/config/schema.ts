@@ -92,6 +92,7 @@ export function layerSchema(mode: Mode) {
           staleAfterMs: file.log?.staleAfter,
           serverL1Listen: file.server?.listen?.l1,
           serverL2Listen: file.server?.listen?.l2,
+          serverAdminListen: file.server?.listen?.admin,
           serverHosts: file.server?.hosts,
           serverAccount: file.server?.account,
           serverEtcd: file.server?.etcd,
@@ -140,6 +141,14 @@ const duration = leaf(
 /** Of the mutual channel. */
 const nodewardPort = portNumber(9192);
 
+/** Of the admin API, where only an address is given. */
+const adminPort = portNumber(9194);
+const adminListen = leaf('address:port (IPv6 in brackets), an address alone for port 9194, or off', (value) => {
+  if (value === 'off' || typeof value !== 'string') return value === 'off' ? value : undefined;
+  const address = ipAddress(value);
+  return address === undefined || adminPort === undefined ? addressPort(value) : { address, port: adminPort };
+});
+
 const port = leaf('address:port (IPv6 in brackets)', textual(addressPort));
 const account = leaf('1 to 63 of a-z, A-Z, 0-9, ., _ and -, beginning with a letter or digit', (value) => {
   try {
@@ -172,7 +181,7 @@ function etcdUrl(text: string): string | undefined {
 }
 
 const serverGroup = z.strictObject({
-  listen: z.strictObject({ l1: port, l2: port }).optional(),
+  listen: z.strictObject({ l1: port, l2: port, admin: adminListen }).optional(),
   hosts: list('DNS names or IP addresses', (text) => (isHost(text) ? text : undefined)),
   account,
   etcd: list('http://host:port or https://host:port', etcdUrl),

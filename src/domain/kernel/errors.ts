@@ -20,6 +20,11 @@ interface CodeFacts {
 /** Every failure that leaves a port or a use case, as `capability.reason`. What follows from a code hangs on the code alone. */
 export const errorCodes = {
   'admin.failed': { kind: 'internal', retry: false, remedy: 'look into the log of the daemon' },
+  'admin.not_allowed': {
+    kind: 'denied',
+    retry: false,
+    remedy: 'use a certificate of the role that is named: `holdfast cert create NAME --role ROLE --out DIR` makes one',
+  },
   'admin.not_offered': {
     kind: 'unimplemented',
     retry: false,
@@ -35,7 +40,8 @@ export const errorCodes = {
   'admin.unreachable': {
     kind: 'unavailable',
     retry: true,
-    remedy: 'start the daemon (`holdfast dev`, `server` or `agent`), or name its data directory with --data-dir',
+    remedy:
+      'start the daemon (`holdfast dev`, `server` or `agent`), or name its data directory with --data-dir, or its host with --admin',
   },
   'admin.waited': {
     kind: 'unavailable',
@@ -85,6 +91,7 @@ export const errorCodes = {
     retry: false,
     remedy: 'take a snapshot of the etcd with `etcdctl snapshot save`, and keep `sealing.key` of a data directory elsewhere',
   },
+  'certificate.admin_invalid': { kind: 'invalid', retry: false, remedy: 'look at `holdfast cert create --help`' },
   'certificate.csr_invalid': {
     kind: 'invalid',
     retry: false,
@@ -198,7 +205,7 @@ export const errorCodes = {
   'fleet.unknown_certificate': {
     kind: 'not_found',
     retry: false,
-    remedy: 'take the serial from `holdfast nodes -o json`',
+    remedy: 'take the serial from `holdfast nodes -o json` or `holdfast cert list`',
   },
   'fleet.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
   'fleet.unknown_token': { kind: 'not_found', retry: false, remedy: 'list the tokens with `holdfast token list`' },

@@ -31,6 +31,8 @@ export interface Paths {
   readonly backup: AbsolutePath;
   /** The root that machines register under, for people to copy. */
   readonly registrationRoot: AbsolutePath;
+  /** The first certificate of an admin, for people to take away. */
+  readonly firstAdmin: AbsolutePath;
   /** A node's certificates. */
   readonly certs: AbsolutePath;
   /** Where a node was registered. */
@@ -81,6 +83,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     sealingKey: inDataDir('sealing.key'),
     backup: inDataDir('backup'),
     registrationRoot: inDataDir('registration-ca.crt'),
+    firstAdmin: inDataDir('admin-client'),
     certs: inDataDir('certs'),
     enrolment: inDataDir('enrolment.json'),
     journalDb: inDataDir('journal.db'),

@@ -26,8 +26,8 @@ export interface Registrations {
    */
   remove(nid: Nid, options: CallOptions): Promise<boolean>;
   /**
-   * The certificate with this serial is refused from now on, and what was opened with it ends within a second; its node stays. False when
-   * no node has one with this serial. The same again changes nothing.
+   * The certificate with this serial, of a node or of somebody who operates the control plane, is refused from now on, and what was opened
+   * with it ends within a second; its node stays. False when nobody has one with this serial. The same again changes nothing.
    * @throws AgentError `store.unavailable`, `store.outcome_unknown`
    */
   revokeCertificate(serial: string, reason: string, options: CallOptions): Promise<boolean>;

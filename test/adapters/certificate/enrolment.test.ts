@@ -206,7 +206,7 @@ describe('a node and its control plane, over TLS', () => {
       return judgeCertificate(presented, 'node', view, Date.now());
     };
     const asServer = await own.server('l2', 'a', ['localhost'], options);
-    const asAdmin = await own.admin('alice', 'admin', options);
+    const asAdmin = await own.admin(aid('acme'), 'alice', 'admin', options);
     expect(await shown(asServer, authorities.l2.root)).toMatchObject({ verdict: 'wrong_role' });
     expect(await shown(asAdmin, authorities.l2.root)).toMatchObject({ verdict: 'wrong_issuer' });
   });

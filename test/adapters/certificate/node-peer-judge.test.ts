@@ -2,8 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { nodePeerJudge, RecentCertificates } from '../../../src/adapters/certificate/node-peer-judge.js';
+import { nodePeerJudge } from '../../../src/adapters/certificate/node-peer-judge.js';
+import { RecentCertificates } from '../../../src/adapters/certificate/peer-certificates.js';
 import type { Revocation } from '../../../src/domain/certificate/revocation.js';
+import { aid } from '../../../src/domain/link/model.js';
 import type { CertificateAuthority } from '../../../src/ports/certificate/certificate-authority.js';
 import type { Pair } from '../../../src/ports/certificate/pair-store.js';
 import type { PeerNode } from '../../../src/ports/driving/node-streams.js';
@@ -78,7 +80,7 @@ describe('F3: who calls', () => {
     { name: 'a server', pair: () => newPair(root, server), problem: /of server a has the role server; node is asked for here/ },
     {
       name: 'an admin',
-      pair: () => newPair(root, { role: 'admin', name: 'alice', grade: 'admin' }),
+      pair: () => newPair(root, { role: 'admin', aid: aid('acme'), name: 'alice', grade: 'admin' }),
       problem: /of admin alice has the role admin; node is asked for here/,
     },
     {

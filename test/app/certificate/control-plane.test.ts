@@ -8,7 +8,7 @@ import { checkedFakePair, parseFakeCertificate, presentFake } from '../../fakes/
 import { FakeClock } from '../../fakes/fake-clock.js';
 import { FakeControlStore } from '../../fakes/fake-control-store.js';
 import { FakeSealer, FakeSealerKeys } from '../../fakes/fake-sealer.js';
-import { countingBytes, DAY, enrolmentRig, MINUTE, options, signal } from './rig.js';
+import { acme, countingBytes, DAY, enrolmentRig, MINUTE, options, signal } from './rig.js';
 
 describe('E16: the keys of the store', () => {
   test('the first start makes one, and a record that only it opens', async () => {
@@ -121,9 +121,9 @@ describe('our own certificates', () => {
       hosts: ['a.example', '192.0.2.1'],
       notAfter: clock.now() + 90 * DAY,
     });
-    const admin = await own.admin('alice', 'operator', options);
+    const admin = await own.admin(acme, 'alice', 'operator', options);
     expect(parseFakeCertificate(admin.certificate)).toMatchObject({
-      identity: { role: 'admin', name: 'alice', grade: 'operator' },
+      identity: { role: 'admin', aid: acme, name: 'alice', grade: 'operator' },
       notAfter: clock.now() + 365 * DAY,
     });
     expect(admin.ca).toBe(authorities.admin.root);
@@ -135,7 +135,7 @@ describe('our own certificates', () => {
   test('no name may make another identity of it', async () => {
     const { clock, identity, maker, randomBytes } = controlPlane();
     const own = new OwnCertificates({ maker, authorities: await identity.open(options), clock, randomBytes });
-    expect(() => own.admin('alice:admin', 'viewer', options)).toThrow(RangeError);
+    expect(() => own.admin(acme, 'alice:admin', 'viewer', options)).toThrow(RangeError);
   });
 });
 

@@ -3,7 +3,7 @@ import { codeOfVerdict, judgeCertificate, type PresentedCertificate } from '../.
 import type { Revocation } from '../../../src/domain/certificate/revocation.js';
 import { concerns, revocationOf } from '../../../src/domain/certificate/revocation.js';
 import { errorCodes } from '../../../src/domain/kernel/errors.js';
-import { registrationId } from '../../../src/domain/link/model.js';
+import { aid, registrationId } from '../../../src/domain/link/model.js';
 import { DAY, HOUR, MINUTE, NOW, nodeIdentity, revocation, revocations } from './support.js';
 
 const certificate = (more: Partial<PresentedCertificate> = {}): PresentedCertificate => ({
@@ -46,7 +46,7 @@ describe('F3: a certificate', () => {
     },
     {
       name: 'of an admin where a node is asked for',
-      shown: certificate({ identity: { role: 'admin', name: 'alice', grade: 'admin' } }),
+      shown: certificate({ identity: { role: 'admin', aid: aid('acme'), name: 'alice', grade: 'admin' } }),
       verdict: 'wrong_role',
       problem:
         "certificate aa of admin alice has the role admin; node is asked for here; it is valid from 2026-01-30T12:00:00Z to 2026-02-01T12:00:00Z, and the server's clock says 2026-01-31T12:00:00Z",

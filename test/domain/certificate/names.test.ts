@@ -23,6 +23,7 @@ const identity: fc.Arbitrary<CertificateIdentity> = fc.oneof(
   fc.record({ role: fc.constant('server' as const), name }),
   fc.record({
     role: fc.constant('admin' as const),
+    aid: name.map(aid),
     name,
     grade: fc.constantFrom('viewer' as const, 'operator' as const, 'admin' as const),
   }),
@@ -32,7 +33,7 @@ describe('F2: the identity is a URI', () => {
   test.each<readonly [CertificateIdentity, string]>([
     [nodeIdentity, 'holdfast:node:acme:n1:r1'],
     [{ role: 'server', name: 'a' }, 'holdfast:server:a'],
-    [{ role: 'admin', name: 'alice', grade: 'operator' }, 'holdfast:admin:alice:operator'],
+    [{ role: 'admin', aid: aid('acme'), name: 'alice', grade: 'operator' }, 'holdfast:admin:acme:alice:operator'],
   ])('%j is %s', (value, uri) => {
     expect(identityUri(value)).toBe(uri);
     expect(identityOfUris([uri])).toEqual(value);
@@ -57,13 +58,14 @@ describe('F2: the identity is a URI', () => {
   test.each([
     ['nobody', []],
     ['of others', ['https://example.org', 'spiffe://acme/n1']],
-    ['two of ours', ['holdfast:node:acme:n1:r1', 'holdfast:admin:alice:admin']],
+    ['two of ours', ['holdfast:node:acme:n1:r1', 'holdfast:admin:acme:alice:admin']],
     ['an unknown role', ['holdfast:root:x']],
     ['a node without registration', ['holdfast:node:acme:n1']],
     ['a node with more', ['holdfast:node:acme:n1:r1:r2']],
     ['an empty word', ['holdfast:node::n1:r1']],
     ['a word that is no name', ['holdfast:node:acme:n/1:r1']],
-    ['an unknown grade', ['holdfast:admin:alice:root']],
+    ['an unknown grade', ['holdfast:admin:acme:alice:root']],
+    ['an admin without account', ['holdfast:admin:alice:admin']],
     ['no role', ['holdfast:']],
   ])('%s names nobody', (_, uris) => {
     expect(identityOfUris(uris)).toBeUndefined();
@@ -78,7 +80,9 @@ test('F2: common name and organisation are for people', () => {
   expect(subjectOf(nodeIdentity)).toEqual({ commonName: 'n1', organization: 'acme' });
   expect(subjectOf({ role: 'server', name: 'a' })).toEqual({ commonName: 'a' });
   expect(describeIdentity(nodeIdentity)).toBe('node n1');
-  expect(describeIdentity({ role: 'admin', name: 'alice', grade: 'viewer' })).toBe('admin alice');
+  const alice = { role: 'admin', aid: aid('acme'), name: 'alice', grade: 'viewer' } as const;
+  expect(subjectOf(alice)).toEqual({ commonName: 'alice', organization: 'acme' });
+  expect(describeIdentity(alice)).toBe('admin alice');
 });
 
 test('a name with a colon would be another identity', () => {

@@ -8,6 +8,7 @@ import {
   tokenKey,
 } from '../../../src/domain/certificate/records.js';
 import {
+  decodeAdmin,
   decodeCertificate,
   decodeIssuer,
   decodeNode,
@@ -28,6 +29,7 @@ const token: TokenRecord = {
   used: { at: NOW, machineId: 'm1', nid, registration, serial: 'aa', fingerprint: 'f1' },
 };
 const certificate = { serial: 'aa', nid, registration, notAfter: NOW, certificate: 'PEM' };
+const admin = { serial: 'aa', aid, name: 'alice', grade: 'operator', issued: NOW, notAfter: NOW + 1, by: 'local:0' } as const;
 const issuer = { certificate: 'PEM', privateKey: 'SECRET' };
 
 describe('records', () => {
@@ -42,6 +44,7 @@ describe('records', () => {
       purpose: { kind: 'join' },
     });
     expect(decodeCertificate('k', encodeRecord(certificate))).toEqual(certificate);
+    expect(decodeAdmin('k', encodeRecord(admin))).toEqual(admin);
     expect(decodeRevocation('k', encodeRecord(revocation({})))).toEqual(revocation({}));
     expect(decodeIssuer('k', encodeRecord(issuer))).toEqual(issuer);
   });
@@ -79,4 +82,13 @@ describe('records', () => {
     expect(revocationKey('serial', 'aa')).toBe('enrol/revoked/serial/aa');
     expect(issuerKey('l2')).toBe('ca/l2');
   });
+});
+
+test.each([
+  ['a role that there is not', { grade: 'root' }, 'grade'],
+  ['a name with a colon', { name: 'alice:admin' }, 'name'],
+])('of an admin: %s', (_, wrong, place) => {
+  expect(() => decodeAdmin('enrol/admin/aa', JSON.stringify({ ...admin, ...wrong }))).toThrow(
+    `enrol/admin/aa cannot be read: ${place}`,
+  );
 });

@@ -115,6 +115,7 @@ describe('planReload', () => {
       ['staleAfterMs', 'restart'],
       ['serverL1Listen', 'restart'],
       ['serverL2Listen', 'restart'],
+      ['serverAdminListen', 'restart'],
       ['serverHosts', 'restart'],
       ['serverAccount', 'restart'],
       ['serverEtcd', 'restart'],

@@ -13,6 +13,17 @@ export interface Wiring {
 export function client(command: Command): Command {
   return command
     .addOption(
+      new Option(
+        '--admin <host>',
+        'the control plane to ask, host or host:port (default port: 9194; or HOLDFAST_ADMIN)',
+      ).argParser(notEmpty('a host')),
+    )
+    .addOption(
+      new Option('--admin-cert <dir>', 'the folder of the certificate for it (or HOLDFAST_ADMIN_CERT)').argParser(
+        notEmpty('a folder'),
+      ),
+    )
+    .addOption(
       dataDirOption('the data directory of the daemon to ask (default: ./.holdfast if there is one, else /var/lib/holdfast)'),
     )
     .addOption(outputOption());
@@ -31,10 +42,14 @@ export function selecting(command: Command): Command {
 }
 
 export function dataDirOption(description: string): Option {
-  return new Option('--data-dir <dir>', description).argParser((value) => {
-    if (value === '') throw new InvalidArgumentError('expected a folder');
+  return new Option('--data-dir <dir>', description).argParser(notEmpty('a folder'));
+}
+
+function notEmpty(what: string) {
+  return (value: string) => {
+    if (value === '') throw new InvalidArgumentError(`expected ${what}`);
     return value;
-  });
+  };
 }
 
 export function outputOption(): Option {

@@ -93,6 +93,8 @@ export interface GetInstructionResponse {
     | undefined;
   /** As it came: base64 of JSON, or the text of an `ERROR`. */
   replyJsonB64: string;
+  /** There is a reply, which the caller's role does not show. */
+  replyWithheld: boolean;
 }
 
 export interface WatchInstructionsRequest {
@@ -803,7 +805,7 @@ export const GetInstructionRequest: MessageFns<GetInstructionRequest> = {
 };
 
 function createBaseGetInstructionResponse(): GetInstructionResponse {
-  return { instruction: undefined, replyJsonB64: "" };
+  return { instruction: undefined, replyJsonB64: "", replyWithheld: false };
 }
 
 export const GetInstructionResponse: MessageFns<GetInstructionResponse> = {
@@ -813,6 +815,9 @@ export const GetInstructionResponse: MessageFns<GetInstructionResponse> = {
     }
     if (message.replyJsonB64 !== "") {
       writer.uint32(18).string(message.replyJsonB64);
+    }
+    if (message.replyWithheld !== false) {
+      writer.uint32(24).bool(message.replyWithheld);
     }
     return writer;
   },
@@ -846,6 +851,14 @@ export const GetInstructionResponse: MessageFns<GetInstructionResponse> = {
             message.replyJsonB64 = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.replyWithheld = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -867,6 +880,7 @@ export const GetInstructionResponse: MessageFns<GetInstructionResponse> = {
       ? Instruction.fromPartial(object.instruction)
       : undefined;
     message.replyJsonB64 = object.replyJsonB64 ?? "";
+    message.replyWithheld = object.replyWithheld ?? false;
     return message;
   },
 };

@@ -1,0 +1,66 @@
+import type { X509Certificate } from 'node:crypto';
+import type { TLSSocket } from 'node:tls';
+import type { PresentedCertificate } from '../../domain/certificate/judge.js';
+import { formatAddressPort, ipAddress } from '../../domain/kernel/network.js';
+import { readPresented } from './certificate-reader.js';
+
+/** A node has a connection for its link and one for its log, which come one after the other. */
+const RECENT = 1_024;
+
+/** The certificate that each connection has shown, as judged by `root`, read once; undefined when there is none that can be read. @param root PEM */
+export function certificatesOf(root: string): (socket: TLSSocket) => PresentedCertificate | undefined {
+  const read = new WeakMap<TLSSocket, PresentedCertificate>();
+  const recent = new RecentCertificates(root, RECENT);
+  return (socket) => {
+    const presented = read.get(socket) ?? presentedOn(socket, recent);
+    if (presented !== undefined) read.set(socket, presented);
+    return presented;
+  };
+}
+
+function presentedOn(socket: TLSSocket, recent: RecentCertificates): PresentedCertificate | undefined {
+  const certificate = socket.getPeerX509Certificate();
+  try {
+    return certificate === undefined ? undefined : recent.read(certificate);
+  } catch {
+    // OpenSSL has read it; what our reader does not take names nobody.
+    return undefined;
+  }
+}
+
+/** Reads a certificate once, for as long as it is among the newest; what it says depends on its bytes alone. */
+export class RecentCertificates {
+  readonly #root: string;
+  readonly #most: number;
+  /** By the digest of all its bytes, oldest first. */
+  readonly #known = new Map<string, PresentedCertificate>();
+
+  /** @param root PEM */
+  constructor(root: string, most: number) {
+    this.#root = root;
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /** @throws Error as `readPresented` */
+  read(certificate: X509Certificate): PresentedCertificate {
+    const key = certificate.fingerprint256;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const presented = readPresented(certificate.raw, this.#root);
+    // Strangers put nobody out.
+    if (presented.trusted) this.#known.set(key, presented);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > this.#most && oldest !== undefined) this.#known.delete(oldest);
+    return presented;
+  }
+}
+
+/** Empty when the connection is gone. */
+export function addressOf({ remoteAddress = '', remotePort = 0 }: TLSSocket): string {
+  const address = ipAddress(remoteAddress);
+  return address === undefined ? '' : formatAddressPort(address, remotePort);
+}
