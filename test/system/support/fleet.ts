@@ -178,10 +178,17 @@ export class Fleet implements AsyncDisposable {
   async allResults(withinMs: number): Promise<readonly Result[]> {
     const list = () =>
       this.server.ask(async (client, given) => (await client.listInstructions({ node: '' }, given)).instructions);
-    const ended = await until(list, (all) => all.every(hasEnded), withinMs);
-    return this.server.ask(async (client, given) => {
+    await until(list, (all) => all.every(hasEnded), withinMs);
+    return this.endedResults(this.server);
+  }
+
+  /** Those that have ended by now, as a server tells them, but for the tags that are not wanted. */
+  async endedResults(at: FleetDaemon, but: ReadonlySet<string> = new Set()): Promise<readonly Result[]> {
+    return at.ask(async (client, given) => {
+      const { instructions } = await client.listInstructions({ node: '' }, given);
       const results: Result[] = [];
-      for (const { node, tag } of ended) results.push(resultOf(await client.getInstruction({ node, tag }, given)));
+      for (const { node, tag } of instructions.filter((each) => hasEnded(each) && !but.has(each.tag)))
+        results.push(resultOf(await client.getInstruction({ node, tag }, given)));
       return results;
     });
   }
