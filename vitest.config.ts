@@ -29,6 +29,8 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      // Of a command of its own: `npm run test:peer-go`.
+      { test: { name: 'peer-go', include: ['test/peer-go/**/*.test.ts'] } },
     ],
   },
 });

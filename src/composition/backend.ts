@@ -1,12 +1,13 @@
-import { EtcdBackups } from '../adapters/backup/etcd-backups.js';
+import { ControlStoreCopy, EtcdLogCopy } from '../adapters/backup/etcd-copies.js';
 import { StoreBackups } from '../adapters/backup/store-backups.js';
 import { EtcdClient } from '../adapters/etcd/etcd-client.js';
 import type { EtcdTls } from '../adapters/etcd/etcd-endpoint.js';
 import { readTextFile } from '../adapters/files/text-file.js';
 import { EtcdOrderedLog } from '../adapters/log/etcd-ordered-log.js';
+import type { EtcdPlace } from '../adapters/log/etcd-whole-log.js';
 import { EtcdControlStore } from '../adapters/store/etcd-control-store.js';
 import { SqliteControlStore } from '../adapters/store/sqlite-control-store.js';
-import { type Setting, settings } from '../domain/config/model.js';
+import { type Config, type Setting, settings } from '../domain/config/model.js';
 import { AgentError } from '../domain/kernel/errors.js';
 import type { CallOptions } from '../ports/call-options.js';
 import type { Clock } from '../ports/clock.js';
@@ -31,20 +32,30 @@ export interface Backend {
 /** The etcd that the configuration names, or files of this server alone. @throws AgentError `config.invalid` */
 export async function makeBackend(facts: Facts, clock: Clock, logger: Logger, options: CallOptions): Promise<Backend> {
   const { paths, config, version } = facts;
+  const kept = { sealingKey: paths.sealingKey, folder: paths.backup, version, clock };
   if (config.serverEtcd.length === 0) {
     const store = new SqliteControlStore({ file: paths.controlDb, clock });
     const log = embeddedLog(facts, clock, logger);
-    const backups = new StoreBackups({ log, store, sealingKey: paths.sealingKey, folder: paths.backup, version, clock });
-    return { store, log, backups, release: () => {} };
+    return { store, log, backups: new StoreBackups({ log, store, ...kept }), release: () => {} };
   }
-  const client = new EtcdClient({ endpoints: config.serverEtcd, tls: await tlsOf(facts, options) });
-  const prefix = `/holdfast/${config.serverEtcdCluster}`;
-  const store = new EtcdControlStore({ client, prefix: `${prefix}/store/`, clock });
-  const log = new EtcdOrderedLog({ client, prefix: `${prefix}/log/`, witness: paths.etcdWitness, clock });
-  return { store, log, backups: new EtcdBackups(), release: () => client.close() };
+  const { client, prefix } = await etcdOf(config, options);
+  const store = new EtcdControlStore({ client, prefix: `${prefix}store/`, clock });
+  const log = new EtcdOrderedLog({ client, prefix: `${prefix}log/`, witness: paths.etcdWitness, clock });
+  const backups = new StoreBackups({
+    ...kept,
+    log: new EtcdLogCopy(client, `${prefix}log/`),
+    store: new ControlStoreCopy(store, clock),
+  });
+  return { store, log, backups, release: () => client.close() };
 }
 
-async function tlsOf({ config }: Facts, options: CallOptions): Promise<EtcdTls> {
+/** Where the control planes that share an etcd keep everything; the client is to be closed. @throws AgentError `config.invalid` */
+export async function etcdOf(config: Config, options: CallOptions): Promise<EtcdPlace> {
+  const client = new EtcdClient({ endpoints: config.serverEtcd, tls: await tlsOf(config, options) });
+  return { client, prefix: `/holdfast/${config.serverEtcdCluster}/` };
+}
+
+async function tlsOf(config: Config, options: CallOptions): Promise<EtcdTls> {
   const read = async (setting: 'serverEtcdCa' | 'serverEtcdCert' | 'serverEtcdKey') => {
     const file = config[setting];
     if (file === undefined) return undefined;

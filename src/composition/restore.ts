@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { openArchive } from '../adapters/backup/backup-archive.js';
 import { type RestoredBackup, restoreBackup } from '../adapters/backup/restore-backup.js';
+import { type RestoreToEtcdOptions, restoreToEtcd } from '../adapters/backup/restore-to-etcd.js';
 import { SealerKeyFile } from '../adapters/certificate/sealer-key-file.js';
 import { type CliContext, type ExitCode, exitCodes, UsageError } from '../adapters/cli/context.js';
 import type { RestoreOptions } from '../adapters/cli/local-verbs.js';
@@ -12,17 +13,27 @@ import { listCopies } from '../adapters/log/sqlite-log-copies.js';
 import { restoreLog } from '../adapters/log/sqlite-log-restore.js';
 import { openSealer } from '../app/certificate/open-sealer.js';
 import { type Settled, settleRestored } from '../app/fleet/settle-restored.js';
+import { resolveConfig } from '../domain/config/plan.js';
+import { configError } from '../domain/config/problem.js';
 import { AgentError } from '../domain/kernel/errors.js';
 import type { Paths } from '../domain/kernel/paths.js';
 import type { ControlStore } from '../ports/store/control-store.js';
+import { etcdOf } from './backend.js';
 import { checkDataDir, holdDataDir, makeDataDir } from './data-dir.js';
 import { pathsOf, usualDataDir } from './paths.js';
+import { version } from './version.js';
+
+const ETCD_HINTS = [
+  'Each server on this etcd needs the sealing.key of this data directory.',
+  'One that has served from this etcd before refuses to start until its etcd-log.witness is moved away.',
+];
 
 /** Puts a copy in the place of a damaged log while no daemon runs, or lists the copies. */
 export async function restore(context: CliContext, options: RestoreOptions): Promise<ExitCode> {
   const { console, env } = context;
   const paths = pathsOf(options, env, usualDataDir());
   if (options.backup !== undefined) return restoreFrom(options.backup, paths, options, context);
+  if (isOfEtcd(options)) throw new UsageError('--etcd and --force go with --backup');
   if (!existsSync(paths.dataDir))
     throw new AgentError('config.invalid', {
       problem: `there is no data directory ${paths.dataDir}`,
@@ -59,6 +70,7 @@ export async function restore(context: CliContext, options: RestoreOptions): Pro
 async function restoreFrom(file: string, paths: Paths, options: RestoreOptions, context: CliContext): Promise<ExitCode> {
   const { console } = context;
   if (options.copy !== undefined || options.list) throw new UsageError('--backup takes neither a copy nor --list');
+  if (options.etcd === undefined && isOfEtcd(options)) throw new UsageError('--force and what is said of etcd go with --etcd');
   await checkDataDir(paths);
   const archive = await openArchive(resolve(file), context);
   try {
@@ -69,17 +81,52 @@ async function restoreFrom(file: string, paths: Paths, options: RestoreOptions, 
       await openSealer(store, new SealerKeyFile(keyFile), context);
       return settleRestored(store, clock.now(), context);
     };
-    const restored = await restoreBackup({ archive, paths, clock, settle }, context);
+    const parts = { archive, paths, clock, settle };
+    const restored =
+      options.etcd === undefined ? await restoreBackup(parts, context) : await restoreInto(options.etcd, parts, options, context);
     const madeAt = new Date(archive.manifest.madeAt).toISOString();
     if (options.output !== 'table') console.out(structured(options.output, { madeAt, ...restored }));
-    else tell(restored, madeAt, context);
+    else tell(restored, madeAt, options, context);
     return exitCodes.done;
   } finally {
     await archive.close();
   }
 }
 
-function tell({ revision, settled, aside }: RestoredBackup<Settled>, madeAt: string, { console }: CliContext): void {
+function isOfEtcd({ etcd, etcdCluster, etcdCa, etcdCert, etcdKey, force }: RestoreOptions): boolean {
+  return force || [etcd, etcdCluster, etcdCa, etcdCert, etcdKey].some((given) => given !== undefined);
+}
+
+/** What `--etcd` needs beside it, as the settings of a server: they are checked as those are. */
+async function restoreInto<T>(
+  etcd: string,
+  parts: Omit<RestoreToEtcdOptions<T>, 'place' | 'force' | 'version'>,
+  options: RestoreOptions,
+  context: CliContext,
+): Promise<RestoredBackup<T>> {
+  const flags = {
+    serverEtcd: etcd,
+    serverEtcdCluster: options.etcdCluster,
+    serverEtcdCa: options.etcdCa,
+    serverEtcdCert: options.etcdCert,
+    serverEtcdKey: options.etcdKey,
+  };
+  const resolved = resolveConfig({ mode: 'production', environment: {}, flags });
+  if (!resolved.valid) throw configError(resolved.problems);
+  const place = await etcdOf(resolved.config, context);
+  try {
+    return await restoreToEtcd({ ...parts, place, force: options.force, version }, context);
+  } finally {
+    place.client.close();
+  }
+}
+
+function tell(
+  { revision, settled, aside }: RestoredBackup<Settled>,
+  madeAt: string,
+  { etcd }: RestoreOptions,
+  { console }: CliContext,
+): void {
   const { streams, instructions, tokens } = settled;
   console.out(`restored the control plane of ${madeAt}: log at revision ${revision}, ${streams} nodes with streams\n`);
   console.out(`${instructions} unfinished instructions ended as unknown, ${tokens} unused tokens removed\n`);
@@ -89,6 +136,7 @@ function tell({ revision, settled, aside }: RestoredBackup<Settled>, madeAt: str
       `What happened after ${madeAt} is not in it:`,
       '  agents hold back what it would remove: apply what should be, or run `holdfast resync --accept` on them',
       '  nodes that registered later have to register again; nodes that were removed later are back: see `holdfast nodes`',
+      ...(etcd === undefined ? [] : ETCD_HINTS),
       '',
     ].join('\n'),
   );

@@ -1,87 +1,14 @@
-import { type ChildProcess, execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { test as anywhere, expect } from 'vitest';
 import { hasEtcd } from '../support/etcd-rig.js';
 import { runCli, temporaryFolder } from './support/daemon.js';
 import { FleetDaemon, until } from './support/fleet-daemon.js';
-import { FleetNetwork, type NetworkSpace, spawnIn } from './support/fleet-network.js';
+import { FleetEtcd } from './support/fleet-etcd.js';
+import { FleetNetwork, type NetworkSpace } from './support/fleet-network.js';
 
 const test = anywhere.skipIf(!hasEtcd);
-
-const run = promisify(execFile);
-const MEMBERS = 3;
-
-/** Three members of one etcd in the hub of the network. */
-class Etcd implements AsyncDisposable {
-  readonly urls: string;
-  readonly #space: NetworkSpace;
-  readonly #members: ChildProcess[];
-
-  private constructor(space: NetworkSpace, members: ChildProcess[], urls: string) {
-    this.#space = space;
-    this.#members = members;
-    this.urls = urls;
-  }
-
-  static async start(space: NetworkSpace, folder: string): Promise<Etcd> {
-    const at = (port: number) => `http://${space.address}:${port}`;
-    const numbers = Array.from({ length: MEMBERS }, (_, i) => i);
-    const cluster = numbers.map((i) => `m${i}=${at(2380 + i * 10)}`).join(',');
-    const members = numbers.map((i) => {
-      const [client, peer] = [at(2379 + i * 10), at(2380 + i * 10)];
-      const args = [
-        ...[
-          '--name',
-          `m${i}`,
-          '--data-dir',
-          join(folder, `m${i}`),
-          '--listen-client-urls',
-          client,
-          '--advertise-client-urls',
-          client,
-        ],
-        ...[
-          '--listen-peer-urls',
-          peer,
-          '--initial-advertise-peer-urls',
-          peer,
-          '--initial-cluster',
-          cluster,
-          '--log-level',
-          'error',
-        ],
-      ];
-      return spawnIn(space, ['etcd', ...args], { stdio: 'ignore' });
-    });
-    const etcd = new Etcd(space, members, numbers.map((i) => at(2379 + i * 10)).join(','));
-    await until(
-      () => etcd.#isHealthy(),
-      (healthy) => healthy,
-    );
-    return etcd;
-  }
-
-  async kill(number: number): Promise<void> {
-    const member = this.#members[number];
-    if (member === undefined || member.exitCode !== null || member.signalCode !== null) return;
-    const exited = once(member, 'exit');
-    member.kill('SIGKILL');
-    await exited;
-  }
-
-  async #isHealthy(): Promise<boolean> {
-    await run('ip', ['netns', 'exec', this.#space.name, 'etcdctl', '--endpoints', this.urls, 'endpoint', 'health']);
-    return true;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (let i = 0; i < MEMBERS; i++) await this.kill(i);
-  }
-}
 
 async function apply(server: FleetDaemon, name: string): Promise<void> {
   const spec = { ports: [{ name: 'tcp', port: 80 }], endpoints: [] };
@@ -127,7 +54,7 @@ test('two servers on one etcd: a node registers at either, fails over when its s
   await using stack = new AsyncDisposableStack();
   const { path: folder } = stack.use(await temporaryFolder());
   const network = stack.use(await FleetNetwork.make());
-  const etcd = stack.use(await Etcd.start(network.hub, folder));
+  const etcd = stack.use(await FleetEtcd.start(network.hub, folder));
   const server = async (name: string) => {
     const space = await network.join();
     // They all have the host name of this machine.

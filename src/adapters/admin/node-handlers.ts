@@ -34,8 +34,8 @@ export function nodeHandlers(calls: GrpcCalls, { resync, memory, overlay, audit,
         : { revision: 0n, heldReason: outcome.reason };
     }),
     listJournal: calls.unary(async () => journalToWire(memory.snapshot())),
-    syncOverlay: calls.unary(async (_request, signal, who) => {
-      const record = { who, type: 'admin.sync', tag: 'vpn', payload: '' };
+    syncOverlay: calls.unary(async (_request, signal, caller) => {
+      const record = { caller, type: 'admin.sync', tag: 'vpn', payload: '' };
       const { failed, ...synced } = await audited.run(record, { signal }, () => overlay.sync({ signal }));
       return { ...synced, failed: failed.map((one) => ({ ...one })) };
     }),

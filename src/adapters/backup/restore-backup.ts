@@ -38,7 +38,37 @@ export async function restoreBackup<T>(
   { archive, paths, clock, settle }: RestoreBackupOptions<T>,
   options: CallOptions,
 ): Promise<RestoredBackup<T>> {
-  const { logDb, controlDb, sealingKey } = paths;
+  const unpacked = await unpack(archive, paths, options);
+  try {
+    const settled = await withStore(unpacked.control, clock, (store) => settle(store, unpacked.keyFile), options);
+    const now = clock.now();
+    const aside = await putKey(unpacked, paths, now);
+    aside.push(...(await replace(unpacked.control, paths.controlDb, now)));
+    const { revision, logId, aside: logAside } = restoreLog({ file: paths.logDb, now, copy: unpacked.log });
+    return { revision, logId, settled, aside: [...aside, ...logAside] };
+  } finally {
+    await unpacked.remove();
+  }
+}
+
+/** The files of an archive in the data directory, under names that no server knows. */
+export interface Unpacked {
+  readonly log: string;
+  readonly control: string;
+  /** The key that goes with them: the archive's, or the one that is there. */
+  readonly keyFile: string;
+  readonly hasKey: boolean;
+  remove(): Promise<void>;
+}
+
+type UnpackPaths = Pick<Paths, 'logDb' | 'controlDb' | 'sealingKey'>;
+
+/** @throws AgentError `store.key_missing` when the key is neither in the archive nor in its place */
+export async function unpack(
+  archive: CheckedArchive,
+  { logDb, controlDb, sealingKey }: UnpackPaths,
+  options: CallOptions,
+): Promise<Unpacked> {
   const fresh = { log: `${logDb}.from-backup`, control: `${controlDb}.restoring`, key: `${sealingKey}.restoring` };
   const hasKey = archive.manifest.files.some(({ name }) => name === 'sealing.key');
   if (!hasKey && !existsSync(sealingKey)) {
@@ -46,33 +76,40 @@ export async function restoreBackup<T>(
       problem: `the archive holds no sealing key, and there is none at ${sealingKey}`,
     });
   }
-  const remove = () => Promise.all(leftOvers(Object.values(fresh)).map((file) => rm(file, { force: true })));
+  const remove = async () => {
+    for (const file of leftOvers(Object.values(fresh))) await rm(file, { force: true });
+  };
   await remove();
   try {
     await archive.extract('log.db', fresh.log, options);
     await archive.extract('control.db', fresh.control, options);
     if (hasKey) await archive.extract('sealing.key', fresh.key, options);
-    const settled = await settledStore(fresh.control, hasKey ? fresh.key : sealingKey, { clock, settle }, options);
-    const now = clock.now();
-    const aside = hasKey && !(await isSame(fresh.key, sealingKey)) ? await replace(fresh.key, sealingKey, now) : [];
-    aside.push(...(await replace(fresh.control, controlDb, now)));
-    const { revision, logId, aside: logAside } = restoreLog({ file: logDb, now, copy: fresh.log });
-    return { revision, logId, settled, aside: [...aside, ...logAside] };
-  } finally {
+    return { log: fresh.log, control: fresh.control, keyFile: hasKey ? fresh.key : sealingKey, hasKey, remove };
+  } catch (error) {
     await remove();
+    throw error;
   }
 }
 
-async function settledStore<T>(
+/** Puts the archive's key in its place; gives what stood there, under its new name, if it was another. */
+export async function putKey(
+  { keyFile, hasKey }: Unpacked,
+  { sealingKey }: Pick<Paths, 'sealingKey'>,
+  now: number,
+): Promise<string[]> {
+  return hasKey && !(await isSame(keyFile, sealingKey)) ? replace(keyFile, sealingKey, now) : [];
+}
+
+export async function withStore<T>(
   file: string,
-  keyFile: string,
-  { clock, settle }: Pick<RestoreBackupOptions<T>, 'clock' | 'settle'>,
+  clock: Clock,
+  use: (store: ControlStore) => Promise<T>,
   options: CallOptions,
 ): Promise<T> {
   const store = new SqliteControlStore({ file, clock });
   await store.open(options);
   try {
-    return await settle(store, keyFile);
+    return await use(store);
   } finally {
     await store.close();
   }
@@ -81,6 +118,14 @@ async function settledStore<T>(
 /** What stood there, its WAL too, keeps its content under another name. */
 async function replace(from: string, to: string, now: number): Promise<string[]> {
   if (existsSync(`${from}-wal`)) throw new AgentError('store.unavailable', { problem: `${from} could not be brought up` });
+  const moved = await setAside(to, now);
+  await rename(from, to);
+  await syncFolder(dirname(to));
+  return moved;
+}
+
+/** Gives the new names. */
+export async function setAside(to: string, now: number): Promise<string[]> {
   const stamp = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const moved: string[] = [];
   for (const suffix of ['', '-wal']) {
@@ -89,8 +134,6 @@ async function replace(from: string, to: string, now: number): Promise<string[]>
     await rename(`${to}${suffix}`, name);
     moved.push(name);
   }
-  await rename(from, to);
-  await syncFolder(dirname(to));
   return moved;
 }
 

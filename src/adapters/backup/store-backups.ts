@@ -2,16 +2,16 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { AbsolutePath } from '../../domain/kernel/paths.js';
+import type { LogId, Revision } from '../../domain/log/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Backups } from '../../ports/driving/backups.js';
-import type { SqliteOrderedLog } from '../log/sqlite-ordered-log.js';
-import type { SqliteControlStore } from '../store/sqlite-control-store.js';
 import { archiveOf, type BackupSource, describeFile } from './backup-archive.js';
 
 export interface StoreBackupsParts {
-  readonly log: Pick<SqliteOrderedLog, 'copyTo'>;
-  readonly store: Pick<SqliteControlStore, 'copyTo'>;
+  /** Each puts a verified copy of itself, as of one moment, into a new file (0600). */
+  readonly log: { copyTo(file: string, options: CallOptions): Promise<{ readonly logId: LogId; readonly revision: Revision }> };
+  readonly store: { copyTo(file: string, options: CallOptions): Promise<void> };
   readonly sealingKey: AbsolutePath;
   /** For the copies that the archive is made of; it is made and removed. */
   readonly folder: AbsolutePath;
@@ -19,7 +19,7 @@ export interface StoreBackupsParts {
   readonly clock: Clock;
 }
 
-/** Archives of the embedded stores. Each store makes a copy of itself, in the order of its commits; disk space for them is needed meanwhile. */
+/** Archives of a control plane's stores. Each makes a copy of itself, the log first; disk space for them is needed meanwhile. */
 export class StoreBackups implements Backups {
   readonly #parts: StoreBackupsParts;
   #busy = false;
@@ -51,8 +51,8 @@ export class StoreBackups implements Backups {
     const { log, store, folder, sealingKey, version, clock } = this.#parts;
     const madeAt = clock.now();
     const [logDb, controlDb] = [join(folder, 'log.db'), join(folder, 'control.db')];
-    const { logId, revision } = await log.copyTo(logDb);
-    await store.copyTo(controlDb);
+    const { logId, revision } = await log.copyTo(logDb, options);
+    await store.copyTo(controlDb, options);
     const sources: readonly BackupSource[] = [
       { name: 'log.db', path: logDb },
       { name: 'control.db', path: controlDb },

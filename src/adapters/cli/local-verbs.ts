@@ -51,6 +51,14 @@ export interface RestoreOptions {
   readonly copy: string | undefined;
   /** An archive of `holdfast backup`, to take instead of a copy. */
   readonly backup: string | undefined;
+  /** Members of the etcd that the archive is to go into, separated by commas. */
+  readonly etcd: string | undefined;
+  readonly etcdCluster: string | undefined;
+  readonly etcdCa: string | undefined;
+  readonly etcdCert: string | undefined;
+  readonly etcdKey: string | undefined;
+  /** Replaces what stands in that etcd. */
+  readonly force: boolean;
   readonly list: boolean;
   readonly output: OutputFormat;
 }

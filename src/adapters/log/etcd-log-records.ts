@@ -103,12 +103,28 @@ const stageSchema = z.object({
   size: z.number(),
 });
 
+/** What the head says while a control plane is being put back: no server takes a part of it for the whole. */
+const UNFINISHED = 'unfinished ';
+
+export function encodeUnfinished(id: string): string {
+  return UNFINISHED + id;
+}
+
+export function isUnfinished(head: string): boolean {
+  return head.startsWith(UNFINISHED);
+}
+
 export function encodeHead({ logId, last, minimum }: HeadRecord): string {
   return JSON.stringify([VERSION, logId, String(last.revision), last.digest, last.time, String(minimum)]);
 }
 
 /** @throws AgentError `log.corrupt`, `log.newer_schema` */
 export function decodeHead(text: string): HeadRecord {
+  if (isUnfinished(text))
+    throw new AgentError('log.corrupt', {
+      problem: 'what is in etcd was put back from a backup, and not to its end',
+      remedy: 'run the same `holdfast restore --backup FILE --etcd …` again',
+    });
   const version = /^\[(\d{1,9}),/.exec(text)?.[1];
   if (Number(version) > VERSION)
     throw new AgentError('log.newer_schema', {

@@ -180,10 +180,14 @@ export class EtcdLogStore {
 
   /** Some entries from `first` on. @throws AgentError `log.corrupt`, `store.unavailable` */
   async read(first: Revision, options: CallOptions): Promise<readonly Entry[]> {
+    return (await this.records(first, options)).map(({ entry }) => entry);
+  }
+
+  /** As `read`, with their texts. */
+  async records(first: Revision, options: CallOptions): Promise<readonly EntryRecord[]> {
     const end = endOf(this.#keys.entries);
     const found = await this.#client.range(range(this.#keys.entry(first), { end, limit: TAIL_ENTRIES }), options);
-    const entries = await this.#entries(found, options);
-    return entries.map(({ record }) => record.entry);
+    return (await this.#entries(found, options)).map(({ record }) => record);
   }
 
   /**
@@ -272,9 +276,12 @@ export class EtcdLogStore {
 
   #place(heads: RangeResponse | undefined, applieds: RangeResponse | undefined): Omit<Tail, 'entries'> {
     const [[head], [applied]] = [heads?.kvs ?? [], applieds?.kvs ?? []];
-    if (head === undefined || applied === undefined) throw this.#none();
+    if (head === undefined) throw this.#none();
+    // First: one that is unfinished says what is to be done.
+    const decoded = decodeHead(head.value.toString());
+    if (applied === undefined) throw this.#none();
     return {
-      head: decodeHead(head.value.toString()),
+      head: decoded,
       version: head.modRevision,
       applied: decodeApplied(applied.value.toString()),
     };

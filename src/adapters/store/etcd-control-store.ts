@@ -4,9 +4,10 @@ import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { Condition, OwnedControlStore, StoreChange, StoredValue, Write } from '../../ports/store/control-store.js';
 import type { EtcdClient, Listed } from '../etcd/etcd-client.js';
-import { deleteOp, putOp, range, writtenAt } from '../etcd/etcd-messages.js';
+import { range } from '../etcd/etcd-messages.js';
 import type { KeyValue } from '../generated/etcd/mvccpb/kv.js';
 import { checkCommit } from './control-commit.js';
+import { commitOn } from './etcd-control-commit.js';
 import { EtcdStoreFeed } from './etcd-store-feed.js';
 import { StoreWatchers } from './store-watchers.js';
 
@@ -72,14 +73,11 @@ export class EtcdControlStore implements OwnedControlStore {
   async commit(conditions: readonly Condition[], writes: readonly Write[], { signal }: CallOptions): Promise<bigint | undefined> {
     this.#enter(signal);
     checkCommit(conditions, writes);
-    const compare = conditions.map(({ key, version }) => writtenAt(this.#name(key), version));
-    const success = writes.map(({ key, value }) => {
-      return value === null ? deleteOp(this.#name(key)) : putOp(this.#name(key), value);
-    });
-    const { succeeded, header } = await this.#noting(this.#options.client.txn({ compare, success, failure: [] }, { signal }));
-    if (!succeeded || header === undefined) return undefined;
-    this.#feed?.saw(header.revision);
-    return header.revision;
+    const { client, clock } = this.#options;
+    const parts = { client, clock, name: (key: string) => this.#name(key) };
+    const version = await this.#noting(commitOn(parts, conditions, writes, { signal }));
+    if (version !== undefined) this.#feed?.saw(version);
+    return version;
   }
 
   async *watch(

@@ -86,10 +86,20 @@ export const errorCodes = {
     remedy: 'take another archive, one that `holdfast backup` said it had made',
   },
   'backup.not_made': { kind: 'unavailable', retry: true, remedy: 'free disk space for a copy of the stores, then try again' },
-  'backup.not_offered': {
-    kind: 'unimplemented',
+  'backup.overtaken': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'stop every server of this control plane and every other restore, then run it again',
+  },
+  'backup.servers_running': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'stop every server of this control plane, then run it again',
+  },
+  'backup.store_not_empty': {
+    kind: 'conflict',
     retry: false,
-    remedy: 'take a snapshot of the etcd with `etcdctl snapshot save`, and keep `sealing.key` of a data directory elsewhere',
+    remedy: 'take another --etcd-cluster, or --force: what is there is archived first, then replaced',
   },
   'certificate.admin_invalid': { kind: 'invalid', retry: false, remedy: 'look at `holdfast cert create --help`' },
   'certificate.csr_invalid': {

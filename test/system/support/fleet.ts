@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type GetInstructionResponse,
@@ -8,6 +8,7 @@ import {
 } from '../../../src/adapters/generated/holdfast/admin/v1/fleet.js';
 import { runCli, temporaryFolder } from './daemon.js';
 import { FleetDaemon, until } from './fleet-daemon.js';
+import { FleetEtcd } from './fleet-etcd.js';
 import { FleetNetwork, type NetworkSpace } from './fleet-network.js';
 import { FleetPeer } from './fleet-peer.js';
 
@@ -27,40 +28,46 @@ export interface FleetOptions {
   readonly behindProxy?: boolean;
   /** Put before each agent's program. */
   readonly agentsWithin?: readonly string[];
+  /** So many servers on an etcd of three members; without it, one on a store of its own. */
+  readonly replicas?: number;
 }
 
-/** A server, its agents, and what serves their scripts: real processes in a network of their own, gone with its disposal. */
+/** A server or several, their agents, and what serves their scripts: real processes in a network of their own, gone with its disposal. */
 export class Fleet implements AsyncDisposable {
   readonly folder: string;
   readonly network: FleetNetwork;
-  readonly server: FleetDaemon;
+  /** The first of them is `server`. */
+  readonly servers: readonly FleetDaemon[];
+  readonly etcd: FleetEtcd | undefined;
   readonly agents: FleetAgent[] = [];
   readonly installer: FleetPeer;
   readonly proxy: FleetPeer | undefined;
   readonly #within: readonly string[];
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(
-    parts: Pick<Fleet, 'folder' | 'network' | 'server' | 'installer' | 'proxy'>,
-    within: readonly string[],
-    stack: AsyncDisposableStack,
-  ) {
+  private constructor(parts: FleetParts, within: readonly string[], stack: AsyncDisposableStack) {
     this.#within = within;
     this.folder = parts.folder;
     this.network = parts.network;
-    this.server = parts.server;
+    this.servers = parts.servers;
+    this.etcd = parts.etcd;
     this.installer = parts.installer;
     this.proxy = parts.proxy;
     this.#stack = stack;
   }
 
   /** Everything runs, and every agent has its link. */
-  static async start({ agents = 1, scripts = {}, behindProxy = false, agentsWithin = [] }: FleetOptions = {}): Promise<Fleet> {
+  static async start(options: FleetOptions = {}): Promise<Fleet> {
+    const { agents = 1, scripts = {}, behindProxy = false, agentsWithin = [], replicas } = options;
     await using stack = new AsyncDisposableStack();
     const { path: folder } = stack.use(await temporaryFolder());
     const network = stack.use(await FleetNetwork.make());
-    const server = new FleetDaemon({ verb: 'server', space: network.hub, root: join(folder, 'server'), flags: [] });
-    stack.defer(async () => void (await server.stop('SIGKILL')));
+    const etcd = replicas === undefined ? undefined : stack.use(await FleetEtcd.start(network.hub, join(folder, 'etcd')));
+    const servers =
+      etcd === undefined
+        ? [new FleetDaemon({ verb: 'server', space: network.hub, root: join(folder, 'server'), flags: [] })]
+        : await replicasOn(etcd, network, folder, replicas ?? 1);
+    stack.defer(async () => void (await Promise.all(servers.map((server) => server.stop('SIGKILL')))));
     await mkdir(join(folder, 'scripts'));
     for (const [name, body] of Object.entries(scripts)) await writeFile(join(folder, 'scripts', name), body);
     const peer = async (kind: string, ...args: readonly (string | number)[]) => {
@@ -70,8 +77,8 @@ export class Fleet implements AsyncDisposable {
     };
     const installer = await peer('installer', join(folder, 'scripts'));
     const proxy = behindProxy ? await peer('proxy', network.hub.address, 9192) : undefined;
-    await server.start();
-    const fleet = new Fleet({ folder, network, server, installer, proxy }, agentsWithin, stack.move());
+    await startAll(servers);
+    const fleet = new Fleet({ folder, network, servers, etcd, installer, proxy }, agentsWithin, stack.move());
     try {
       for (let number = 0; number < agents; number++) await fleet.place();
       await Promise.all(fleet.agents.map(({ daemon }) => daemon.start()));
@@ -81,6 +88,10 @@ export class Fleet implements AsyncDisposable {
       throw error;
     }
     return fleet;
+  }
+
+  get server(): FleetDaemon {
+    return first(this.servers);
   }
 
   /** A peer in a namespace, until the fleet is gone. */
@@ -93,8 +104,9 @@ export class Fleet implements AsyncDisposable {
   /** An agent's daemon with the fleet's settings; it is killed with the fleet. */
   daemonAt(space: NetworkSpace, root: string, nodeName = space.name): FleetDaemon {
     const port = this.proxy?.port ?? 9192;
+    const nodeward = this.servers.map((server) => `${server.space.address}:${port}`).join(',');
     const flags = [
-      ...['--client-server-nodeward', `${this.network.hub.address}:${port}`],
+      ...['--client-server-nodeward', nodeward],
       ...['--client-server-installer', `http://${this.network.hub.address}:${this.installer.port}`],
       // They all have the host name of this machine.
       ...['--node-name', nodeName, '--metrics-listen', 'off'],
@@ -117,7 +129,7 @@ export class Fleet implements AsyncDisposable {
     await writeFile(tokenFile, token);
     const from = [
       '--server',
-      this.network.hub.address,
+      this.server.space.address,
       '--account',
       'default',
       '--ca',
@@ -144,9 +156,9 @@ export class Fleet implements AsyncDisposable {
     return agent;
   }
 
-  async send(nid: string, type: string, payload: object, tag = ''): Promise<Instruction> {
+  async send(nid: string, type: string, payload: object, tag = '', at = this.server): Promise<Instruction> {
     const request = { node: nid, type, json: JSON.stringify(payload), tag, expiresMs: 0n };
-    const { instruction } = await this.server.ask((client, given) => client.send(request, given));
+    const { instruction } = await at.ask((client, given) => client.send(request, given));
     if (instruction === undefined) throw new Error('the server answered without an instruction');
     return instruction;
   }
@@ -171,21 +183,28 @@ export class Fleet implements AsyncDisposable {
   async allResults(withinMs: number): Promise<readonly Result[]> {
     const list = () =>
       this.server.ask(async (client, given) => (await client.listInstructions({ node: '' }, given)).instructions);
-    const ended = await until(list, (all) => all.every(hasEnded), withinMs);
-    return this.server.ask(async (client, given) => {
+    await until(list, (all) => all.every(hasEnded), withinMs);
+    return this.endedResults(this.server);
+  }
+
+  /** Those that have ended by now, as a server tells them, but for the tags that are not wanted. */
+  async endedResults(at: FleetDaemon, but: ReadonlySet<string> = new Set()): Promise<readonly Result[]> {
+    return at.ask(async (client, given) => {
+      const { instructions } = await client.listInstructions({ node: '' }, given);
       const results: Result[] = [];
-      for (const { node, tag } of ended) results.push(resultOf(await client.getInstruction({ node, tag }, given)));
+      for (const { node, tag } of instructions.filter((each) => hasEnded(each) && !but.has(each.tag)))
+        results.push(resultOf(await client.getInstruction({ node, tag }, given)));
       return results;
     });
   }
 
   /** A service with port 80. @throws Error when it is refused */
-  async apply(name: string, endpoints: readonly object[]): Promise<void> {
+  async apply(name: string, endpoints: readonly object[], at = this.server): Promise<void> {
     const spec = { ports: [{ name: 'tcp', port: 80 }], endpoints };
     const manifest = { apiVersion: 'holdfast/v1', kind: 'Service', metadata: { name }, spec };
     const documents = [{ file: 'test', number: 0, path: '', json: JSON.stringify(manifest) }];
     const request = { documents, source: 'test', prune: false, dryRun: false, requestId: randomUUID() };
-    const { problems } = await this.server.ask((client, given) => client.apply(request, given));
+    const { problems } = await at.ask((client, given) => client.apply(request, given));
     if (problems.length > 0) throw new Error(JSON.stringify(problems));
   }
 
@@ -200,6 +219,37 @@ export class Fleet implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
+}
+
+type FleetParts = Pick<Fleet, 'folder' | 'network' | 'servers' | 'etcd' | 'installer' | 'proxy'>;
+
+/** Each on a machine of its own; they share the key of the first, which has to have been started for that. */
+async function replicasOn(etcd: FleetEtcd, network: FleetNetwork, folder: string, count: number): Promise<FleetDaemon[]> {
+  const servers: FleetDaemon[] = [];
+  for (let number = 0; number < count; number++) {
+    const space = await network.join();
+    const root = join(folder, `server-${number}`);
+    await mkdir(join(root, 'data'), { recursive: true, mode: 0o700 });
+    // They all have the host name of this machine.
+    await writeFile(join(root, 'data/holdfast.yaml'), `nodeName: server-${number}\n`);
+    servers.push(new FleetDaemon({ verb: 'server', space, root, flags: ['--server-etcd', etcd.urls] }));
+  }
+  return servers;
+}
+
+/** The first makes the key that the others need. */
+async function startAll([one, ...others]: readonly FleetDaemon[]): Promise<void> {
+  await one?.start();
+  for (const other of others) {
+    await copyFile(`${one?.dataDir}/sealing.key`, `${other.dataDir}/sealing.key`);
+    await other.start();
+  }
+}
+
+function first(servers: readonly FleetDaemon[]): FleetDaemon {
+  const [server] = servers;
+  if (server === undefined) throw new Error('the fleet has no server');
+  return server;
 }
 
 interface Listed {

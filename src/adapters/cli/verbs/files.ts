@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { defaults } from '../../../domain/config/defaults.js';
 import { SYSTEM_DATA_DIR } from '../target.js';
 import { dataDirOption, outputOption, type Wiring } from './options.js';
 
@@ -9,6 +10,12 @@ export function addRestore(program: Command, { context, local, done }: Wiring): 
     .addOption(dataDirOption('the data directory (default: ./.holdfast if there is one, else /var/lib/holdfast)'))
     .option('--list', 'list the copies', false)
     .option('--backup <file>', 'put back a whole control plane from an archive of `holdfast backup`')
+    .option('--etcd <urls>', 'with --backup: put it into this etcd, for `holdfast server --server-etcd`')
+    .option('--etcd-cluster <name>', `name of the control plane in etcd (default: ${defaults('production').serverEtcdCluster})`)
+    .option('--etcd-ca <file>', "roots of etcd's certificates")
+    .option('--etcd-cert <file>', 'certificate for etcd')
+    .option('--etcd-key <file>', 'private key of that certificate')
+    .option('--force', 'replace the control plane that is in that etcd, which is archived first', false)
     .addOption(outputOption())
     .action(async (copy, options) => done(await local.restore(context, { ...options, copy })));
 }
