@@ -3,6 +3,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import { type CliContext, type ExitCode, exitCodes, UsageError } from './context.js';
 import type { LocalVerbs } from './local-verbs.js';
 import { paint, structured } from './output.js';
+import { addAdopt } from './verbs/adoption.js';
 import { addDev, addFleetDaemons } from './verbs/daemons.js';
 import { addAudit, addRestore } from './verbs/files.js';
 import { addBackup, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
@@ -14,6 +15,7 @@ import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verb
 const verbs = [
   addDev,
   addFleetDaemons,
+  addAdopt,
   addManifestVerbs,
   addReadingVerbs,
   addExplain,
