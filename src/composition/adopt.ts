@@ -10,11 +10,11 @@ import { structured } from '../adapters/cli/output.js';
 import { SystemClock } from '../adapters/clock/system-clock.js';
 import { YamlConfigFile } from '../adapters/config/yaml-config-file.js';
 import { type Addon, loadAddon } from '../adapters/dataplane/addon.js';
-import { DurableMachineFiles } from '../adapters/files/durable-machine-files.js';
 import { ensureFolder } from '../adapters/files/durable-file.js';
+import { DurableMachineFiles } from '../adapters/files/durable-machine-files.js';
 import { errnoOf } from '../adapters/files/errno.js';
 import { disableLine, enabledOlderUnits, findOlderAgent } from '../adapters/node/older-agent.js';
-import { type Adoption, adopt as takeOver, surveyAdoption } from '../app/adoption/adopt-node.js';
+import { type Adoption, surveyAdoption, adopt as takeOver } from '../app/adoption/adopt-node.js';
 import { giveBack, type Return, surveyReturn } from '../app/adoption/give-back.js';
 import { type AdoptionParts, readRecord } from '../app/adoption/survey.js';
 import { LEGACY_CONFIG, LEGACY_LOCK } from '../domain/adoption/model.js';
@@ -173,7 +173,8 @@ async function holdLegacyLock(addon: Addon, root: AbsolutePath): Promise<void> {
     addon.lockFile(lock);
   } catch (cause) {
     const code = errnoOf(cause);
-    if (code === 'EWOULDBLOCK') throw new AgentError('agent.other_agent', { problem: `another process holds ${lock}` }, { cause });
+    if (code === 'EWOULDBLOCK')
+      throw new AgentError('agent.other_agent', { problem: `another process holds ${lock}` }, { cause });
     throw new AgentError('adoption.file_failed', { problem: `${lock} cannot be locked: ${code ?? String(cause)}` }, { cause });
   }
 }

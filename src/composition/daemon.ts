@@ -63,7 +63,9 @@ function configSource(
 ): ConfigSource {
   const named = flag ?? (env.HOLDFAST_CONFIG || undefined);
   if (named !== undefined) return new YamlConfigFile(resolve(named), { required: true });
-  const sources = (mode === 'dev' ? [config] : [config, machineConfig]).map((path) => new YamlConfigFile(path, { required: false }));
+  const sources = (mode === 'dev' ? [config] : [config, machineConfig]).map(
+    (path) => new YamlConfigFile(path, { required: false }),
+  );
   return new FirstConfigFile(sources);
 }
 

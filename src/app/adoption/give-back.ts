@@ -94,11 +94,7 @@ function warningsOf(plan: ReturnPlan): readonly string[] {
 }
 
 /** Another registration names another control plane, or is of another node. */
-async function namesSameFleet(
-  { files, places }: AdoptionParts,
-  record: AdoptionRecord,
-  options: CallOptions,
-): Promise<boolean> {
+async function namesSameFleet({ files, places }: AdoptionParts, record: AdoptionRecord, options: CallOptions): Promise<boolean> {
   const text = await files.read(places.enrolment, options);
   if (text === undefined) return true;
   const enrolment = decodeEnrolment(text);

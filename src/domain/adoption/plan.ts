@@ -78,11 +78,7 @@ function placeProblems(facts: AdoptionFacts): readonly string[] {
   ];
 }
 
-function stateProblems(
-  record: AdoptionRecord | undefined,
-  current: string | undefined,
-  isEnrolled: boolean,
-): readonly string[] {
+function stateProblems(record: AdoptionRecord | undefined, current: string | undefined, isEnrolled: boolean): readonly string[] {
   switch (record?.state) {
     case undefined:
       return current === undefined && !isEnrolled ? [] : ['this data directory is that of a registered node already'];
