@@ -16,7 +16,8 @@ export interface LegacyWish {
 export async function legacyMachine(root: string, pki: ThrowawayPki, { nid, aid, server, more = '' }: LegacyWish) {
   const folder = join(root, 'etc/runos');
   await mkdir(folder, { recursive: true });
-  const { certificate, privateKey } = pki.issue({ name: nid, organization: aid });
+  // Older than whatever else is issued in the test.
+  const { certificate, privateKey } = pki.issue({ name: nid, organization: aid, from: '20250101000000Z', to: '20400101000000Z' });
   const at = {
     config: join(folder, 'config.yaml'),
     certificate: join(folder, 'mtls.crt'),

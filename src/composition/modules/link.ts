@@ -175,6 +175,7 @@ function bindInstructions(bind: Bind): void {
           web: new UndiciWebClient(),
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
           clock,
+          bootTime,
           logger: logger.child({ subsystem: 'instructions' }),
           policy: () => policy.current,
           onAuditFailure: config.auditOnFailure,
