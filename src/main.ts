@@ -1,5 +1,6 @@
 import type { CliContext, ExitCode } from './adapters/cli/context.js';
 import type {
+  AdoptOptions,
   DaemonOptions,
   DevOptions,
   LocalVerbs,
@@ -21,6 +22,9 @@ export const localVerbs: LocalVerbs = {
   },
   async register(context: CliContext, options: RegisterOptions): Promise<ExitCode> {
     return (await import('./composition/register.js')).register(context, options);
+  },
+  async adopt(context: CliContext, options: AdoptOptions): Promise<ExitCode> {
+    return (await import('./composition/adopt.js')).adopt(context, options);
   },
   async restore(context: CliContext, options: RestoreOptions): Promise<ExitCode> {
     return (await import('./composition/restore.js')).restore(context, options);

@@ -6,6 +6,7 @@ import { findOlderAgent } from '../adapters/node/older-agent.js';
 import type { Config, Setting } from '../domain/config/model.js';
 import { AgentError } from '../domain/kernel/errors.js';
 import { type AbsolutePath, absolutePath } from '../domain/kernel/paths.js';
+import { holdAdopted } from './adopt.js';
 import { buildAgentContainer } from './agent-container.js';
 import { aborted, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
 import { enrolledNode } from './enrolled-node.js';
@@ -19,6 +20,7 @@ export async function agent(context: CliContext, options: DaemonOptions): Promis
     const prepared = await prepareDaemon(context, options, { mode: 'production', dataDir: '/var/lib/holdfast' });
     const root = absolutePath(resolve(options.root ?? '/')) ?? prepared.facts.paths.dataDir;
     await refuseBesideAnother(root);
+    await holdAdopted(prepared.facts, root, context);
     const node = await enrolledNode(prepared.facts, root, context);
     const container = buildAgentContainer(prepared.facts, prepared.logger, node);
     await runDaemon(container, context, prepared, {
@@ -35,7 +37,7 @@ export async function agent(context: CliContext, options: DaemonOptions): Promis
 /** @throws AgentError `agent.other_agent` */
 async function refuseBesideAnother(root: AbsolutePath): Promise<void> {
   const other = await findOlderAgent(root);
-  if (other !== undefined) throw new AgentError('agent.other_agent', { problem: other });
+  if (other !== undefined) throw new AgentError('agent.other_agent', { problem: `${other.what}: \`${other.stop}\`` });
 }
 
 const policySettings: readonly Setting[] = [

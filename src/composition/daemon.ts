@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { Container } from 'inversify';
 import type { CliContext } from '../adapters/cli/context.js';
 import type { DaemonOptions } from '../adapters/cli/local-verbs.js';
+import { FirstConfigFile } from '../adapters/config/first-config-file.js';
 import { YamlConfigFile } from '../adapters/config/yaml-config-file.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
 import { FileIdentityStore } from '../adapters/identity/file-identity-store.js';
@@ -37,7 +38,7 @@ export async function prepareDaemon(
   const { signal, env } = context;
   const paths = pathsOf(options, env, dataDir);
   await checkDataDir(paths);
-  const source = configSource(paths, options.config, env);
+  const source = configSource(mode, paths, options.config, env);
   const loader = new ConfigLoader({ mode, source, env, flags: options.flags });
   const { config, warnings } = await loader.load({ signal });
   await makeDataDir(paths);
@@ -50,10 +51,22 @@ export async function prepareDaemon(
   return { facts: { mode, version, config, paths, identity, addon, startedAt: Date.now() }, logger, loader };
 }
 
-/** The file that a flag names, else HOLDFAST_CONFIG, else the data directory's, which alone may be missing. */
-function configSource({ config }: Paths, flag: string | undefined, env: NodeJS.ProcessEnv): ConfigSource {
+/**
+ * The file that a flag names, else HOLDFAST_CONFIG; else that of the data directory, else the machine's, which both may be missing. The
+ * dev mode has nothing to do with the machine.
+ */
+function configSource(
+  mode: Mode,
+  { config, machineConfig }: Paths,
+  flag: string | undefined,
+  env: NodeJS.ProcessEnv,
+): ConfigSource {
   const named = flag ?? (env.HOLDFAST_CONFIG || undefined);
-  return new YamlConfigFile(named === undefined ? config : resolve(named), { required: named !== undefined });
+  if (named !== undefined) return new YamlConfigFile(resolve(named), { required: true });
+  const sources = (mode === 'dev' ? [config] : [config, machineConfig]).map(
+    (path) => new YamlConfigFile(path, { required: false }),
+  );
+  return new FirstConfigFile(sources);
 }
 
 function identityOf(paths: Paths, { nodeName, labels }: Config, { signal }: CliContext) {

@@ -121,6 +121,21 @@ export function pairStoreContract(name: string, make: () => Promise<PairStoreKit
       await expect(store.activate('aa', options)).rejects.toMatchObject({ code: 'certificate.not_written' });
     });
 
+    test('after clear it is as new, again changes nothing, and pairs can be kept as before', async () => {
+      const { store, damage } = await make();
+      const { first, second, third } = await some();
+      await inUse(store, first);
+      await inUse(store, second);
+      const staged = await store.stage(third, options);
+      await damage(staged.serial);
+      await store.clear(options);
+      expect(await store.load(options)).toEqual({ current: undefined, staged: undefined });
+      expect(store.problems()).toEqual([]);
+      await store.clear(options);
+      const current = await inUse(store, first);
+      expect(await store.load(options)).toEqual({ current, staged: undefined });
+    });
+
     test('aborted calls reject and change nothing', async () => {
       const { store } = await make();
       const { first } = await some();
@@ -128,6 +143,7 @@ export function pairStoreContract(name: string, make: () => Promise<PairStoreKit
       await expect(store.stage(first, aborted)).rejects.toThrow();
       const staged = await store.stage(first, options);
       await expect(store.activate(staged.serial, aborted)).rejects.toThrow();
+      await expect(store.clear(aborted)).rejects.toThrow();
       expect(await store.load(options)).toEqual({ current: undefined, staged });
     });
   });

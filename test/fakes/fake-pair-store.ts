@@ -66,6 +66,14 @@ export class FakePairStore implements PairStore {
     if (failure !== undefined) throw failure;
   }
 
+  async clear({ signal }: CallOptions): Promise<void> {
+    this.#mayFail(signal);
+    this.#pairs.clear();
+    this.#damaged.clear();
+    this.#current = undefined;
+    this.#problems = [];
+  }
+
   problems(): readonly StatusProblem[] {
     return this.#problems;
   }

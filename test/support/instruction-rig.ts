@@ -99,6 +99,10 @@ export function contentOf({ type, jsonB64 }: LinkMessage): string {
 /** What outlives a process. */
 export class InstructionWorld {
   readonly clock = new FakeClock();
+  /** Milliseconds that the machine has slept: they count on the boot-time clock alone. */
+  sleptMs = 0;
+  /** Boot id of the kernel. */
+  boot = 'boot-1';
   readonly disk = new FakeJournalDisk();
   readonly web = new FakeWebClient();
   readonly audit = new FakeAuditLog();
@@ -155,7 +159,8 @@ export class InstructionWorld {
       policy: () => USUAL_POLICY,
       onAuditFailure: 'refuse',
       nodeIsReady: () => true,
-      boot: 'boot-1',
+      boot: this.boot,
+      bootTime: () => clock.monotonic() + this.sleptMs,
       rootFingerprint: () => 'root-1',
       sources: { installer: INSTALLER, conductor: CONDUCTOR },
       scriptEnv: ENV,

@@ -11,6 +11,7 @@ export interface IssuedFiles {
 
 export interface Wanted {
   readonly name: string;
+  readonly organization?: string;
   /** `DNS:localhost`, `URI:…` */
   readonly san?: readonly string[];
   readonly usage?: 'clientAuth' | 'serverAuth';
@@ -39,12 +40,13 @@ export class ThrowawayPki {
     return readFileSync(this.#path('ca.crt'), 'utf8');
   }
 
-  issue({ name, san = [], usage = 'clientAuth', from, to }: Wanted): IssuedFiles {
+  issue({ name, organization, san = [], usage = 'clientAuth', from, to }: Wanted): IssuedFiles {
     const id = `leaf${++this.#count}`;
     const names = san.length === 0 ? '' : `subjectAltName=${san.join(',')}\n`;
     writeFileSync(this.#path(`${id}.ext`), `extendedKeyUsage=${usage}\n${names}`);
     this.#key(`${id}.key`);
-    const request = ['-key', this.#path(`${id}.key`), '-subj', `/CN=${name}`, '-config', this.#path('ca.conf')];
+    const subject = `${organization === undefined ? '' : `/O=${organization}`}/CN=${name}`;
+    const request = ['-key', this.#path(`${id}.key`), '-subj', subject, '-config', this.#path('ca.conf')];
     this.#openssl('req', '-new', ...request, '-out', this.#path(`${id}.csr`));
     const time = [
       ...(from === undefined ? [] : ['-startdate', from]),
@@ -88,6 +90,7 @@ export class ThrowawayPki {
       'policy = any',
       'unique_subject = no',
       '[any]',
+      'organizationName = optional',
       'commonName = supplied',
       '[req]',
       'distinguished_name = none',

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -88,6 +89,18 @@ export class FilePairStore implements PairStore {
       }
       const unpublished = await this.#publish(there.pair, options);
       this.#problems = unpublished === undefined ? [] : [damage('certificate files', unpublished)];
+    });
+  }
+
+  async clear(options: CallOptions): Promise<void> {
+    await this.#writing(options, async () => {
+      // First what others use; the link last, so that a pair is current for as long as there is one.
+      for (const part of ['certificate', 'privateKey', 'ca'] as const) await rm(this.#flat[part], { force: true });
+      const current = await this.#folder.current();
+      for (const serial of await this.#folder.serials()) if (serial !== current) await this.#folder.remove(serial);
+      if (current !== undefined) await this.#folder.remove(current);
+      await this.#folder.clear();
+      this.#problems = [];
     });
   }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdir, readdir, readlink, rename, rm, rmdir, stat, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Pair, StoredPair } from '../../ports/certificate/pair-store.js';
@@ -93,6 +93,18 @@ export class PairFolder {
     const names = await readdir(this.path).catch(() => []);
     for (const name of names) {
       if (TEMPORARY.test(name)) await rm(join(this.path, name), { recursive: true, force: true });
+    }
+  }
+
+  /** The link, what writers left behind, and the folder itself, unless somebody else has put something there. */
+  async clear(): Promise<void> {
+    await rm(join(this.path, LINK), { force: true });
+    await this.tidy();
+    try {
+      await rmdir(this.path);
+      await syncFolder(dirname(this.path));
+    } catch (error) {
+      if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(errnoOf(error) ?? '')) throw error;
     }
   }
 

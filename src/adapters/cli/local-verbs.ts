@@ -29,12 +29,22 @@ export interface RegisterOptions {
   readonly output: OutputFormat;
 }
 
+export interface AdoptOptions {
+  readonly dataDir: string | undefined;
+  readonly root: string | undefined;
+  readonly undo: boolean;
+  readonly dryRun: boolean;
+  readonly yes: boolean;
+  readonly output: OutputFormat;
+}
+
 /** The verbs that need more than a client: they run the daemon, or work on its files. */
 export interface LocalVerbs {
   dev(context: CliContext, options: DevOptions): Promise<ExitCode>;
   agent(context: CliContext, options: DaemonOptions): Promise<ExitCode>;
   server(context: CliContext, options: DaemonOptions): Promise<ExitCode>;
   register(context: CliContext, options: RegisterOptions): Promise<ExitCode>;
+  adopt(context: CliContext, options: AdoptOptions): Promise<ExitCode>;
   restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
   verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode>;
 }

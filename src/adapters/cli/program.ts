@@ -3,6 +3,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import { type CliContext, type ExitCode, exitCodes, UsageError } from './context.js';
 import type { LocalVerbs } from './local-verbs.js';
 import { paint, structured } from './output.js';
+import { addAdopt } from './verbs/adoption.js';
 import { addCertificateVerbs } from './verbs/certificates.js';
 import { addDev, addFleetDaemons } from './verbs/daemons.js';
 import { addAudit, addRestore } from './verbs/files.js';
@@ -16,6 +17,7 @@ import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verb
 const verbs = [
   addDev,
   addFleetDaemons,
+  addAdopt,
   addManifestVerbs,
   addReadingVerbs,
   addExplain,

@@ -83,7 +83,7 @@ async function throughTemporary<T>(
 ): Promise<T> {
   signal.throwIfAborted();
   await removeStale(path);
-  const temporary = join(dirname(path), `${prefixOf(path)}${randomBytes(8).toString('hex')}${suffix}`);
+  const temporary = temporaryFor(path);
   try {
     await writeSynced(temporary, data, mode);
     signal.throwIfAborted();
@@ -93,6 +93,11 @@ async function throughTemporary<T>(
   } finally {
     await unlink(temporary).catch(() => {});
   }
+}
+
+/** A name beside `path` for what is to be renamed to it; `removeStale` knows it. */
+export function temporaryFor(path: string): string {
+  return join(dirname(path), `${prefixOf(path)}${randomBytes(8).toString('hex')}${suffix}`);
 }
 
 /** A file that must not be there yet; durable except for its name, which the folder's sync makes so. */
@@ -125,7 +130,7 @@ function prefixOf(path: string): string {
 }
 
 /** Files of dead writers of `path`. Failing to is no reason not to write. */
-async function removeStale(path: string): Promise<void> {
+export async function removeStale(path: string): Promise<void> {
   const names = await readdir(dirname(path)).catch(() => []);
   for (const name of names) {
     const isOurs = name.startsWith(prefixOf(path)) && /^[0-9a-f]{16}\.tmp$/.test(name.slice(prefixOf(path).length));

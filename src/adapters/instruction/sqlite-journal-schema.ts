@@ -42,7 +42,7 @@ export function replyOf({ type, json_b64 }: Columns): StoredReply {
 /** What is as usual is left out: a tombstone takes about 250 bytes. */
 const USUAL: Readonly<Record<string, unknown>> = {
   ...{ payloadDigest: '', who: '', lanes: [], boot: '', background: false, attempt: 0 },
-  ...{ epoch: undefined, expiresAt: undefined, task: undefined, step: undefined },
+  ...{ epoch: undefined, expiresAt: undefined, expiresAtBoot: undefined, task: undefined, step: undefined },
   ...{ outcome: undefined, finishedAt: undefined, ackedAt: undefined },
 };
 

@@ -51,6 +51,8 @@ export interface InstructionEngineParts {
   readonly web: WebClient;
   readonly services: ServiceManager;
   readonly clock: Clock;
+  /** Milliseconds since the machine started, counting while it sleeps. */
+  readonly bootTime: () => number;
   readonly logger: Logger;
   /** In force from the next instruction on. */
   readonly policy: () => InstructionPolicy;
@@ -90,14 +92,14 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
   #trouble: StatusProblem | undefined;
 
   constructor(parts: InstructionEngineParts) {
-    const { journal, audit, tasks, web, services, clock, logger, sha256, nodeIsReady, boot } = parts;
+    const { journal, audit, tasks, web, services, clock, bootTime, logger, sha256, nodeIsReady, boot } = parts;
     const records: Records = {
       save: (item) => this.#save(item),
       finished: (item, ended) => this.#finished(item, ended),
     };
     const scripts = new ScriptEffect({ web, tasks, clock, sha256, sources: parts.sources, env: parts.scriptEnv });
     const effects = new Effects({ ...parts.effects, web, services, scripts, nodeIsReady });
-    const shared = { journal, tasks, clock, logger, records, effects, sha256, boot, reading: parts.reading };
+    const shared = { journal, tasks, clock, bootTime, logger, records, effects, sha256, boot, reading: parts.reading };
     this.#parts = parts;
     this.#results = new Results(shared);
     this.#workbench = new Workbench(shared);
@@ -186,11 +188,11 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     const what = own === undefined ? 'bad_tag' : this.#classify(session, { fleet, tag: own }, message);
     this.#count(what);
     if (own === undefined || what !== 'received') return;
-    const { clock, policy, sha256, reading } = this.#parts;
+    const { clock, bootTime, policy, sha256, reading } = this.#parts;
     const key: InstructionKey = { fleet, tag: own };
     const epoch = message.epoch ?? session.server?.epoch;
     const who = session.server === undefined ? 'server:older' : `server:${session.server.server}@${epoch}`;
-    const times = { receivedAt: clock.now(), receivedMonotonic: clock.monotonic() };
+    const times = { receivedAt: clock.now(), receivedMonotonic: clock.monotonic(), receivedBootTime: bootTime() };
     const request = readRequest(message, { key, who, epoch, policy: policy(), sha256, reading, ...times });
     if (request !== undefined) this.#intake.accept(request);
     else this.#special(message, key, who);

@@ -18,13 +18,14 @@ interface RowContext {
 
 /** The journal's row of an instruction that has just arrived. */
 export function rowOf(request: Request, { boot, sha256 }: RowContext): Row {
-  const { key, kind, work, receivedAt, expiresInMs, digest, payloadDigest, who, epoch } = request;
+  const { key, kind, work, receivedAt, receivedBootTime, expiresInMs, digest, payloadDigest, who, epoch } = request;
   const task = !isRefusal(work) && isTask(work.plan) ? work.plan : undefined;
   const { lanes, repeat } = isRefusal(work) ? kind.scheduling : work;
   return receivedRow({
     ...key,
     ...{ type: kind.type, digest, payloadDigest, who, epoch, lanes, repeat, receivedAt, boot },
     expiresAt: expiresInMs === undefined ? undefined : receivedAt + expiresInMs,
+    expiresAtBoot: expiresInMs === undefined ? undefined : receivedBootTime + expiresInMs,
     waiterMs: isRefusal(work) ? USUAL_WAITER_MS : work.waiterMs,
     task: task === undefined ? undefined : taskIdOf(key, sha256),
     background: task?.do === 'run_script' && task.background,
@@ -33,12 +34,12 @@ export function rowOf(request: Request, { boot, sha256 }: RowContext): Row {
 
 /** An instruction that is to be carried out. */
 export function itemOf(request: Request, work: Work, row: Row, effects: Effects): Item {
-  const { key, kind, jsonB64, rule, receivedMonotonic, expiresInMs } = request;
+  const { key, kind, jsonB64, rule, receivedBootTime, expiresInMs } = request;
   return {
     ...{ id: keyText(key), row, rule, failure: kind.failure, bytes: jsonB64.length },
     scheduling: withoutRunnersDeadline(work),
     run: (context) => effects.run(work.plan, context),
-    startBefore: receivedMonotonic + (expiresInMs ?? work.waiterMs),
+    startBefore: receivedBootTime + (expiresInMs ?? work.waiterMs),
     expires: expiresInMs !== undefined,
   };
 }

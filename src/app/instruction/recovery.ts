@@ -19,6 +19,9 @@ export interface RecoveryParts {
   readonly journal: Journal;
   readonly tasks: TaskRunner;
   readonly clock: Clock;
+  readonly bootTime: () => number;
+  /** Boot id of the kernel. */
+  readonly boot: string;
   readonly results: Results;
   readonly workbench: Workbench;
   readonly records: Records;
@@ -37,6 +40,8 @@ export class Recovery {
 
   /** The rows that had no effect, of which their server is to decide. Does not throw. */
   async run({ live }: OpenedJournal, options: CallOptions): Promise<ReadonlyMap<string, Row>> {
+    const { clock, boot, bootTime } = this.#parts;
+    const now = { wall: clock.now(), boot, bootTime: bootTime() };
     const waiting = new Map<string, Row>();
     const finished = live.filter(({ row }) => isFinished(row));
     // In the order of their ends, and before everything that ends now.
@@ -45,7 +50,7 @@ export class Recovery {
     for (const entry of live) {
       const { row, hasPayload } = entry;
       const evidence = await this.#evidence(row, options);
-      switch (afterRestart(row, evidence, hasPayload, this.#parts.clock.now())) {
+      switch (afterRestart(row, evidence, hasPayload, now)) {
         case 'offer':
           break;
         case 'adopt':

@@ -24,9 +24,10 @@ export interface Request {
   /** Of the policy; as good as allowed until something else refuses. */
   readonly rule: string;
   readonly work: Work | Refusal;
-  /** Wall clock and monotonic clock, milliseconds. */
+  /** Wall clock, monotonic clock and boot-time clock, milliseconds. */
   readonly receivedAt: number;
   readonly receivedMonotonic: number;
+  readonly receivedBootTime: number;
   /** Undefined when the server gave none. */
   readonly expiresInMs: number | undefined;
 }
@@ -47,6 +48,7 @@ interface Context {
   readonly policy: InstructionPolicy;
   readonly receivedAt: number;
   readonly receivedMonotonic: number;
+  readonly receivedBootTime: number;
   readonly sha256: (text: string) => string;
   readonly reading: Reading;
 }
@@ -55,10 +57,10 @@ interface Context {
 export function readRequest({ type, jsonB64, expiresInMs }: ServerMessage, context: Context): Request | undefined {
   const kind = kindOf(type);
   if (kind === undefined) return undefined;
-  const { key, who, epoch, receivedAt, receivedMonotonic, sha256 } = context;
+  const { key, who, epoch, receivedAt, receivedMonotonic, receivedBootTime, sha256 } = context;
   const payloadDigest = sha256(jsonB64);
   return {
-    ...{ key, kind, who, epoch, jsonB64, payloadDigest, expiresInMs, receivedAt, receivedMonotonic },
+    ...{ key, kind, who, epoch, jsonB64, payloadDigest, expiresInMs, receivedAt, receivedMonotonic, receivedBootTime },
     digest: sha256(`${type}\n${payloadDigest}`),
     ...readWork(kind, jsonB64, context),
   };

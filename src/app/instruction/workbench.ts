@@ -25,7 +25,7 @@ export interface Item {
   readonly bytes: number;
   /** Of the policy, for the audit log. */
   readonly rule: string;
-  /** Monotonic clock: not started afterwards. */
+  /** Boot-time clock: not started afterwards, also when the machine has slept meanwhile. */
   readonly startBefore: number;
   /** Whether the server said so, or it is only too late for an older one. */
   readonly expires: boolean;
@@ -48,6 +48,8 @@ export interface Records {
 export interface WorkbenchParts {
   readonly tasks: TaskRunner;
   readonly clock: Clock;
+  /** Milliseconds since the machine started, counting while it sleeps. */
+  readonly bootTime: () => number;
   readonly logger: Logger;
   readonly records: Records;
   readonly sha256: (text: string) => string;
@@ -167,7 +169,7 @@ export class Workbench {
 
   async #run(item: Item): Promise<void> {
     this.#waits.get(item.id)?.abort();
-    if (this.#parts.clock.monotonic() >= item.startBefore) return this.#end(item, this.#late(item));
+    if (this.#parts.bootTime() >= item.startBefore) return this.#end(item, this.#late(item));
     await this.#supervise(item, async (signal) => {
       await this.#begin(item);
       return item.run(this.#context(item, signal));
@@ -267,7 +269,7 @@ export class Workbench {
     if (!Number.isFinite(item.startBefore)) return;
     const wait = new AbortController();
     this.#waits.set(item.id, wait);
-    const ms = item.startBefore - this.#parts.clock.monotonic();
+    const ms = item.startBefore - this.#parts.bootTime();
     this.#parts.clock.sleep(Math.max(0, ms), { signal: wait.signal }).then(
       () => this.#lanes.isWaiting(item.id) && this.#track(this.#end(item, this.#late(item))),
       () => {},

@@ -180,6 +180,7 @@ function bindInstructions(bind: Bind): void {
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
           effects,
           clock,
+          bootTime,
           logger: logger.child({ subsystem: 'instructions' }),
           policy: () => policy.current,
           onAuditFailure: config.auditOnFailure,

@@ -24,8 +24,10 @@ export interface Row extends InstructionKey {
   readonly epoch: Epoch | undefined;
   /** Wall clock, milliseconds. */
   readonly receivedAt: number;
-  /** After which it may not be started; wall clock, undefined where the server said nothing. */
+  /** After which it may not be started; wall clock, undefined where the server said nothing. Only `expiresAtBoot` is exact. */
   readonly expiresAt: number | undefined;
+  /** The same on the boot-time clock of `boot`, which no setting of the wall clock moves (engine.md A11). */
+  readonly expiresAtBoot?: number | undefined;
   /** How long an older server waits for the answer, milliseconds. */
   readonly waiterMs: number;
   readonly state: RowState;

@@ -48,6 +48,27 @@ export const errorCodes = {
     retry: true,
     remedy: 'look at `holdfast status` for why, or wait longer with --timeout',
   },
+  'adoption.file_failed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend what is named: rights, free space, or what stands in its place; then run the same command again',
+  },
+  'adoption.not_found': {
+    kind: 'not_found',
+    retry: false,
+    remedy: 'run it on the machine of the older agent, or register this machine with `holdfast register`',
+  },
+  'adoption.older_agent': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'run the line that is named, as root, and then the same command again',
+  },
+  'adoption.refused': { kind: 'invalid', retry: false, remedy: 'mend what is named, then run the same command again' },
+  'adoption.unfinished': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'end it with the command that is named',
+  },
   'agent.already_started': { kind: 'conflict', retry: false, remedy: 'start an agent once' },
   'agent.data_dir_locked': {
     kind: 'conflict',

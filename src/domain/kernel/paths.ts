@@ -19,6 +19,10 @@ export interface Paths {
   readonly lock: AbsolutePath;
   /** The configuration that is read when none is named. */
   readonly config: AbsolutePath;
+  /** The configuration of a daemon of the whole machine, where the data directory has none. */
+  readonly machineConfig: AbsolutePath;
+  /** What `holdfast adopt` took over, as long as it is not undone. */
+  readonly adoption: AbsolutePath;
   /** Which port each listener had that could not have its own. */
   readonly listenPorts: AbsolutePath;
   /** A control plane's own state: tokens, certificates, instructions, epochs. */
@@ -77,6 +81,8 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     adminSocket: inDataDir('admin/admin.sock'),
     lock: inDataDir('lock'),
     config: inDataDir('holdfast.yaml'),
+    machineConfig: under(root, '/etc/holdfast/config.yaml' as AbsolutePath),
+    adoption: inDataDir('adoption.json'),
     listenPorts: inDataDir('listen-ports.json'),
     controlDb: inDataDir('control.db'),
     etcdWitness: inDataDir('etcd-log.witness'),

@@ -45,4 +45,9 @@ export interface PairStore extends ProblemSource {
    * @throws AgentError `certificate.not_written`
    */
   activate(serial: string, options: CallOptions): Promise<void>;
+  /**
+   * There is no pair any more when it resolves, nor any trace of one. A crash, or an abort, leaves some of them or none; again goes on.
+   * @throws AgentError `certificate.not_written`
+   */
+  clear(options: CallOptions): Promise<void>;
 }

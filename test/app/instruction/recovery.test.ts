@@ -92,6 +92,31 @@ describe('A5, A7: what was started', () => {
     expect(world.disk.dump()).toBe(['a', 'b', 'c'].map((name) => `t-${name} RUN_REMOTE_SCRIPT acked 2 done`).join('\n'));
   });
 
+  const HOURS_2 = 7_200_000;
+  test.each([
+    { name: 'set two hours ahead, in time', step: HOURS_2, leftMs: 1, boot: 'boot-1', state: 'acked 2 done' },
+    { name: 'set two hours back, in time', step: -HOURS_2, leftMs: 1, boot: 'boot-1', state: 'acked 2 done' },
+    { name: 'set two hours ahead, too late', step: HOURS_2, leftMs: 0, boot: 'boot-1', state: '' },
+    { name: 'set two hours back, too late', step: -HOURS_2, leftMs: 0, boot: 'boot-1', state: '' },
+    { name: 'of a machine that has started anew', step: HOURS_2, leftMs: 1, boot: 'boot-2', state: '' },
+  ])('A11: its time is counted on the boot-time clock: a wall clock $name', async ({ step, leftMs, boot, state }) => {
+    const world = new InstructionWorld();
+    world.script('a', 'a');
+    world.sleptMs = 90_000;
+    const receivedAt = world.clock.now() - 10;
+    const times = { boot: 'boot-1', receivedAt, expiresAt: receivedAt + 60_000, expiresAtBoot: world.sleptMs + leftMs };
+    const facts = { repeat: 'repeat', lanes: [], task: sha256('fleet-a\nt1'), ...times } as const;
+    leftStarted(world, 't1', facts, { script: 'a', repeatable: true });
+    world.clock.setWall(world.clock.now() + step);
+    world.boot = boot;
+    const process = await world.start();
+    process.connect(acknowledging(process));
+    await process.settle();
+    // What had no effect is given back: its server knows that its time is over.
+    expect(world.disk.dump()).toBe(state === '' ? '' : `t1 RUN_REMOTE_SCRIPT ${state}`);
+    expect(world.ran).toEqual(state !== '' ? ['a'] : []);
+  });
+
   test.each<[string, Partial<Row>, unknown]>([
     ['without its payload', { repeat: 'repeat' }, undefined],
     ['with a payload that this version does not understand', { repeat: 'repeat' }, { script: '..' }],

@@ -84,6 +84,28 @@ describe('expiry', () => {
     expect(world.ran).toEqual(['sleep 600']);
   });
 
+  test.each([
+    ['ahead', 2 * HOUR],
+    ['back', -2 * HOUR],
+  ])('A11: a wall clock that is set two hours %s changes nothing', async (_, step) => {
+    const { process, session, world } = await waiting({ expiresInMs: 90_000 }, {});
+    world.clock.setWall(world.clock.now() + step);
+    await process.settle(89_999);
+    expect(session.sent).toEqual([]);
+    await process.settle(1);
+    expect(session.dump()).toBe('t1 ERROR EXPIRED: not started');
+    expect(world.ran).toEqual(['sleep 600']);
+  });
+
+  test('A11: the sleep of the machine counts', async () => {
+    const { process, session, world } = await waiting({ expiresInMs: 2 * HOUR }, {});
+    world.sleptMs = 2 * HOUR;
+    // The one before it ends, and its turn has come.
+    await process.settle(600_000);
+    expect(session.dump()).toContain('t1 ERROR EXPIRED: not started');
+    expect(world.ran).toEqual(['sleep 600']);
+  });
+
   test('A11: a script of a server that gives no time waits as long as it may run', async () => {
     const { process, session } = await waiting({}, { timeoutSeconds: 100 });
     await process.settle(99_999);

@@ -17,12 +17,15 @@ const never = new Promise<never>(() => {});
 /** A workbench whose records are a list of lines. */
 class Bench {
   readonly clock = new FakeClock();
+  /** Milliseconds that the machine has slept. */
+  sleptMs = 0;
   readonly logger = new FakeLogger();
   readonly tasks = new FakeTaskRunner({}, this.clock);
   /** `tag state attempt` for each commit, then `tag outcome text`. */
   readonly lines: string[] = [];
   #failure: unknown;
   readonly bench = new Workbench({
+    bootTime: () => this.clock.monotonic() + this.sleptMs,
     ...{ clock: this.clock, logger: this.logger, tasks: this.tasks, sha256 },
     records: {
       save: async ({ row: { tag, state, attempt, step } }) => {

@@ -5,6 +5,7 @@ import { replay } from '../../../src/domain/instruction/replay.js';
 import {
   afterRestart,
   interruptedText,
+  isExpired,
   type RestartDecision,
   type TaskEvidence,
 } from '../../../src/domain/instruction/restart.js';
@@ -33,6 +34,8 @@ const received = receivedRow({
   ...{ epoch: undefined, receivedAt: 1_000, expiresAt: undefined, waiterMs: 1, boot: 'b', task: undefined, background: false },
 });
 const started = startedRow(received);
+/** On both clocks, where 10 s on the wall are 0.5 s since the start of the machine. */
+const expiring = (expiresAtBoot: number) => ({ expiresAt: 9_500 + expiresAtBoot, expiresAtBoot });
 const finished = finishedRow(started, 'done', 2_000);
 
 describe('A1: received, started, finished, handed, acked', () => {
@@ -98,10 +101,35 @@ describe('A5 to A8: after a restart', () => {
     ['it may run again, without its payload', repeatable, 'interrupted', false, 'interrupted'],
     ['the second death is final', second, 'interrupted', true, 'interrupted'],
     ['also when its task never began', second, 'not_started', true, 'interrupted'],
-    ['its time is over', { ...repeatable, expiresAt: 10_000 }, undefined, true, 'interrupted'],
-    ['its time is not over', { ...repeatable, expiresAt: 10_001 }, undefined, true, 'rerun'],
+    ['its time is over', { ...repeatable, ...expiring(500) }, undefined, true, 'interrupted'],
+    ['its time is not over', { ...repeatable, ...expiring(501) }, undefined, true, 'rerun'],
   ])('%s', (_, row, evidence, hasPayload, decision) => {
-    expect(afterRestart(row, evidence, hasPayload, 10_000)).toBe(decision);
+    expect(afterRestart(row, evidence, hasPayload, { wall: 10_000, boot: 'b', bootTime: 500 })).toBe(decision);
+  });
+
+  test.each([
+    { name: 'the boot-time clock counts, wherever the wall clock was set ahead', wall: 7_210_000, boot: 'b', expired: false },
+    { name: 'or back', wall: -7_190_000, boot: 'b', expired: false },
+    { name: 'after another start of the machine the wall clock does: before', wall: 10_500, boot: 'c', expired: false },
+    { name: 'and after', wall: 10_501, boot: 'c', expired: true },
+    { name: 'one that has gone back tells nothing', wall: 999, boot: 'c', expired: true },
+  ])('A11: $name', ({ wall, boot, expired }) => {
+    const row = { ...started, receivedAt: 1_000, expiresAt: 10_501, expiresAtBoot: 501 };
+    expect(isExpired(row, { wall, boot, bootTime: 500 })).toBe(expired);
+  });
+
+  test('A11: over on the boot-time clock, whatever the wall clock says; and never without an expiry', () => {
+    const row = { ...started, expiresAt: 10_000, expiresAtBoot: 500 };
+    for (const wall of [0, 9_999, 10_000, 7_210_000]) {
+      expect(isExpired(row, { wall, boot: 'b', bootTime: 500 })).toBe(true);
+      expect(isExpired(started, { wall, boot: 'b', bootTime: 500 })).toBe(false);
+    }
+  });
+
+  test('A11: what an older version has journalled has the wall clock alone', () => {
+    const row = { ...started, expiresAt: 10_000 };
+    expect(isExpired(row, { wall: 9_999, boot: 'b', bootTime: 1e9 })).toBe(false);
+    expect(isExpired(row, { wall: 10_000, boot: 'b', bootTime: 0 })).toBe(true);
   });
 
   test('the text begins with INTERRUPTED and says how far it was', () => {

@@ -27,6 +27,8 @@ describe('makePaths', () => {
   test('every path of the machine itself', () => {
     expect(makePaths({ root: path('/'), dataDir: path('/var/lib/holdfast') })).toEqual({
       dataDir: '/var/lib/holdfast',
+      machineConfig: '/etc/holdfast/config.yaml',
+      adoption: '/var/lib/holdfast/adoption.json',
       identity: '/var/lib/holdfast/node-identity.json',
       auditLog: '/var/lib/holdfast/audit.log',
       logDb: '/var/lib/holdfast/log.db',

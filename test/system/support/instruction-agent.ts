@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { bootTime } from '../../../src/adapters/clock/boot-time.js';
 import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { SqliteJournal } from '../../../src/adapters/instruction/sqlite-journal.js';
@@ -49,6 +50,7 @@ const engine = new InstructionEngine({
   onAuditFailure: 'refuse',
   nodeIsReady: () => true,
   boot: 'boot-1',
+  bootTime,
   rootFingerprint: () => 'root-1',
   sources: { installer: INSTALLER, conductor: undefined },
   scriptEnv: env,
