@@ -63,7 +63,6 @@ describe('what is never answered', () => {
 
 describe('types that are not built', () => {
   test.each([
-    ['SET_VPN_PEERS', 'ERROR NOT_BUILT: SET_VPN_PEERS is not built yet in this version of the agent'],
     ['APPLY_CR', 'ERROR NOT_BUILT: APPLY_CR is not built yet in this version of the agent'],
     ['INSTALL_HELM_CHART', 'ERROR NOT_BUILT: INSTALL_HELM_CHART is not built yet in this version of the agent'],
     ['UNINSTALL_NODE', 'ERROR NOT_BUILT: UNINSTALL_NODE is not built yet in this version of the agent'],

@@ -93,6 +93,7 @@ test('every setting, from a file', () => {
     node: { ip: 'fd00:0::9' },
     instructions: { allow: [], deny: ['UNINSTALL_NODE'], scripts: { allow: ['a*'], deny: ['*'] } },
     audit: { onFailure: 'continue' },
+    overlay: { cidr: '10.78.0.0/16', endpoint: '192.0.2.1', networks: '10.1.0.0/24' },
   };
   expect(configOf({ file: file(value) })).toEqual({
     nodeName: 'node-a',
@@ -127,6 +128,9 @@ test('every setting, from a file', () => {
     scriptsAllow: ['a*'],
     scriptsDeny: ['*'],
     auditOnFailure: 'continue',
+    overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
+    overlayEndpoint: '192.0.2.1',
+    overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
   });
 });
 
