@@ -41,6 +41,8 @@ export interface WgOverlayParts {
 /** WireGuard by `wg` and `ip`; the link is the kernel's, or that of wireguard-go where the kernel has none. */
 export class WgOverlayDevice implements OverlayDevice {
   readonly #parts: WgOverlayParts;
+  /** Of the machine, when the peers were last told. */
+  #ownAddresses: string | undefined;
 
   constructor(parts: WgOverlayParts) {
     this.#parts = parts;
@@ -62,6 +64,7 @@ export class WgOverlayDevice implements OverlayDevice {
     await this.#setDevice(config, link, own, options);
     const changes = overlayChanges(config, link.link);
     const failed = await this.#setPeers(changes, options);
+    if (link.link.kind === 'wireguard-go') await this.#forgetSources(options);
     await this.#setRoutes(changes, options);
     const network = networkOfSelf(config, link.link);
     await this.#parts.firewall.set([...(network === undefined ? [] : [network]), ...config.routes], options);
@@ -175,6 +178,25 @@ export class WgOverlayDevice implements OverlayDevice {
       }
     }
     return failed;
+  }
+
+  /**
+   * wireguard-go answers a peer from the address that it was called at, and goes on with it when the machine has that address no more, which
+   * the kernel refuses. An endpoint that is set again, as it is, has no such memory.
+   */
+  async #forgetSources(options: CallOptions): Promise<void> {
+    const shown = parseAddresses((await this.#read(['ip', '-j', '-4', 'addr', 'show'], options)).stdout);
+    if (shown === undefined) throw unreadable('ip addr');
+    const own = shown.map(formatOverlayAddress).toSorted().join(' ');
+    if (own === this.#ownAddresses) return;
+    const peers = (await this.#link(options))?.link.peers ?? [];
+    for (const some of chunks(peers)) {
+      const words = some.flatMap(({ publicKey: key, endpoint }) =>
+        endpoint === undefined ? [] : ['peer', key, 'endpoint', formatAddressPort(endpoint.address, endpoint.port)],
+      );
+      if (words.length > 0) await this.#done(['wg', 'set', OVERLAY_DEVICE, ...words], options);
+    }
+    this.#ownAddresses = own;
   }
 
   async #setRoutes({ addRoutes, removeRoutes }: OverlayChanges, options: CallOptions): Promise<void> {

@@ -1,4 +1,5 @@
-import { DEAD_MS, type Observed, type PeerFailure, type WantedSet } from '../../domain/overlay/model.js';
+import type { IpAddress } from '../../domain/kernel/network.js';
+import { DEAD_MS, type Observed, type OverlayConfig, type PeerFailure, type WantedSet } from '../../domain/overlay/model.js';
 import { duePeers, lowerMtu, type ProbeMemory, probeSizes } from '../../domain/overlay/mtu.js';
 import { planOverlay } from '../../domain/overlay/plan.js';
 import { handshakeAgeMs, type OverlayMemory, readPeers, rememberApplied } from '../../domain/overlay/readings.js';
@@ -89,26 +90,34 @@ export class OverlayKeeper {
   }
 
   /** Where large packets vanish and small ones do not, the interface gets smaller ones. */
-  async #fitPaths(config: Parameters<OverlayDevice['set']>[0], options: CallOptions): Promise<Observed> {
+  async #fitPaths(config: OverlayConfig, options: CallOptions): Promise<Observed> {
     const { device, clock, logger } = this.#parts;
     const observed = await device.observe(options);
     const live = this.#live(observed);
-    for (const key of duePeers([...live.keys()], config.mtu, this.#probes, clock.monotonic())) {
+    let mtu = config.mtu;
+    for (const key of duePeers([...live.keys()], this.#probes, clock.monotonic())) {
       const address = live.get(key);
-      const { small, large } = probeSizes(config.mtu);
-      if (address === undefined || (await device.probe(address, small, options)) !== true) continue;
-      if ((await device.probe(address, large, options)) !== false) {
-        this.#probes = new Map([...this.#probes, [key, { mtu: config.mtu, at: clock.monotonic() }]]);
-        continue;
-      }
-      const mtu = lowerMtu(config.mtu);
-      if (mtu === undefined) continue;
-      logger.warn('large packets to a peer vanish: the overlay gets smaller ones', { peer: key, from: config.mtu, to: mtu });
-      const next = { ...config, mtu };
-      await device.set(next, options);
-      return this.#fitPaths(next, options);
+      if (address === undefined) continue;
+      const fits = await this.#fit(address, { ...config, mtu }, options);
+      if (fits < mtu)
+        logger.warn('large packets to a peer vanish: the overlay gets smaller ones', { peer: key, from: mtu, to: fits });
+      mtu = fits;
+      this.#probes = new Map([...this.#probes, [key, clock.monotonic()]]);
     }
-    return observed;
+    return mtu === config.mtu ? observed : device.observe(options);
+  }
+
+  /** The size that the way to an address carries, from that of the configuration down; the interface has it then. */
+  async #fit(address: IpAddress, config: OverlayConfig, options: CallOptions): Promise<number> {
+    const { device } = this.#parts;
+    const { small, large } = probeSizes(config.mtu);
+    if ((await device.probe(address, small, options)) !== true) return config.mtu;
+    if ((await device.probe(address, large, options)) !== false) return config.mtu;
+    const mtu = lowerMtu(config.mtu);
+    if (mtu === undefined) return config.mtu;
+    const next = { ...config, mtu };
+    await device.set(next, options);
+    return this.#fit(address, next, options);
   }
 
   /** The first address of each peer that had a handshake of late. */

@@ -7,13 +7,13 @@ const LADDER = [1_420, 1_380, 1_340, 1_280, 1_220] as const;
 const PROBE_OVERHEAD = 28;
 /** What every path carries. */
 const SMALL_PROBE_BYTES = 64;
-/** A peer that was found well is asked again after so long: its path may have changed. */
-const AGAIN_MS = 3_600_000;
+/** A path may change at any time; sets that are pushed one after the other ask once. */
+const AGAIN_MS = 50_000;
 /** Peers that are asked at once, so that a large overlay costs a few packets a minute. */
 export const MOST_PROBED = 4;
 
-/** When the path to a peer last carried packets of the interface's size, monotonic clock. */
-export type ProbeMemory = ReadonlyMap<PublicKey, { readonly mtu: number; readonly at: number }>;
+/** When a peer was last asked, monotonic clock. */
+export type ProbeMemory = ReadonlyMap<PublicKey, number>;
 
 /** Payload of an ICMP echo. */
 export function probeSizes(mtu: number): { readonly small: number; readonly large: number } {
@@ -25,11 +25,9 @@ export function lowerMtu(mtu: number): number | undefined {
   return LADDER.find((step) => step < mtu);
 }
 
-/** Of those that live, the ones whose path is not known to carry packets of this size. */
-export function duePeers(live: readonly PublicKey[], mtu: number, memory: ProbeMemory, monotonic: number): readonly PublicKey[] {
-  const due = live.filter((key) => {
-    const known = memory.get(key);
-    return known === undefined || known.mtu < mtu || monotonic - known.at >= AGAIN_MS;
-  });
-  return due.slice(0, MOST_PROBED);
+/** Of those that live, the ones that were asked longest ago, or never. */
+export function duePeers(live: readonly PublicKey[], memory: ProbeMemory, monotonic: number): readonly PublicKey[] {
+  const askedAt = (key: PublicKey) => memory.get(key) ?? Number.NEGATIVE_INFINITY;
+  const due = live.filter((key) => monotonic - askedAt(key) >= AGAIN_MS);
+  return due.toSorted((a, b) => (askedAt(a) < askedAt(b) ? -1 : askedAt(a) > askedAt(b) ? 1 : 0)).slice(0, MOST_PROBED);
 }

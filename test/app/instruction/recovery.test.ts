@@ -120,7 +120,7 @@ describe('A5, A7: what was started', () => {
   test.each<[string, Partial<Row>, unknown]>([
     ['without its payload', { repeat: 'repeat' }, undefined],
     ['with a payload that this version does not understand', { repeat: 'repeat' }, { script: '..' }],
-    ['of a type that this version does not have', { repeat: 'repeat', type: 'SET_VPN_PEERS' }, {}],
+    ['of a type that this version does not have', { repeat: 'repeat', type: 'APPLY_CR' }, {}],
     ['of a type that this version does not know', { repeat: 'repeat', type: 'MAKE_COFFEE' }, {}],
     ['that runs once', {}, undefined],
   ])('one %s is interrupted', async (_, facts, payload) => {

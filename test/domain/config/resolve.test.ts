@@ -105,6 +105,7 @@ test('every setting, from a file', () => {
       kubectl: { allow: ['get', 'rollout *'], deny: '*' },
     },
     audit: { onFailure: 'continue' },
+    overlay: { cidr: '10.78.0.0/16', endpoint: '192.0.2.1', networks: '10.1.0.0/24' },
   };
   expect(configOf({ file: file(value) })).toEqual({
     nodeName: 'node-a',
@@ -142,6 +143,9 @@ test('every setting, from a file', () => {
     kubectlAllow: ['get', 'rollout *'],
     kubectlDeny: ['*'],
     auditOnFailure: 'continue',
+    overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
+    overlayEndpoint: '192.0.2.1',
+    overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
   });
 });
 

@@ -11,7 +11,7 @@ test('A8, D1: the table of kinds', () => {
       ' ',
     );
   });
-  expect(lines.join('\n')).toBe(`SET_VPN_PEERS overlay urgent 60000 repeat 4096K later
+  expect(lines.join('\n')).toBe(`SET_VPN_PEERS overlay urgent 60000 repeat 4096K built
 GET_NODE_STATUS - read 10000 read 256K built
 GET_CLUSTER_JOIN_CMD kubeadm work 90000 repeat 256K built
 APPLY_OPERATOR cr/* work 300000 repeat 4096K built
