@@ -1,10 +1,4 @@
-import type {
-  handleServerStreamingCall,
-  handleUnaryCall,
-  Metadata,
-  ServerUnaryCall,
-  ServerWritableStream,
-} from '@grpc/grpc-js';
+import type { handleServerStreamingCall, handleUnaryCall, Metadata, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import type { AdminCaller } from '../../domain/admin/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Logger } from '../../ports/logger.js';
