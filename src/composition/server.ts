@@ -54,15 +54,12 @@ async function firstAdmin(
 function announce(container: Container, { console }: CliContext, isFirst: boolean): void {
   const { paths, config } = container.get(Root.facts);
   const remote = config.serverAdminListen;
+  const first = isFirst ? `, first certificate ${paths.firstAdmin}` : '';
   const lines = [
     `holdfast ${version} is ready (server)`,
     `  data      ${paths.dataDir}`,
     `  admin     ${paths.adminSocket}`,
-    ...(remote === 'off'
-      ? []
-      : [
-          `  remote    ${remote.address}:${container.get(FleetServers.admin).port}${isFirst ? `, first certificate ${paths.firstAdmin}` : ''}`,
-        ]),
+    ...(remote === 'off' ? [] : [`  remote    ${remote.address}:${container.get(FleetServers.admin).port}${first}`]),
     `  register  ${config.serverL1Listen.address}:${container.get(FleetServers.registration).port}, root ${paths.registrationRoot}`,
     `  nodes     ${config.serverL2Listen.address}:${container.get(FleetServers.nodes).port}`,
   ];

@@ -9,7 +9,7 @@ import { fromServiceError } from '../grpc/grpc-errors.js';
 import { MutualCredentials } from '../link/mutual-credentials.js';
 import { socketName } from './unix-socket.js';
 
-/** A control plane elsewhere, and the certificate that is shown to it; by its root the server is judged, which must have the host's name. */
+/** A control plane elsewhere, and what is shown to it. The server is judged by the pair's root, and must have the host's name. */
 export interface RemoteTarget extends HostPort {
   readonly pair: Pair;
 }
@@ -25,7 +25,7 @@ export interface AdminWay {
   release(): void;
 }
 
-/** So that one who follows changes notices a server that has gone without a word, and a firewall on the way does not forget the connection. */
+/** Whoever follows changes notices a server that has gone without a word, and no firewall on the way forgets the connection. */
 const PINGS = { 'grpc.keepalive_time_ms': 20_000, 'grpc.keepalive_timeout_ms': 10_000 };
 
 /** @throws AgentError `admin.unreachable` when the path is too long for the kernel and its folder is not there */

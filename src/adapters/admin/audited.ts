@@ -52,7 +52,7 @@ export class Audited {
     }
   }
 
-  /** That it is not allowed: nothing was done that a line would have to precede. Beyond 20 at once and one a second of a caller, it has none. */
+  /** That it is not allowed; nothing was done that a line would have to precede. Not more often than `DENIALS` says. */
   async denied(call: AuditedCall, why: string): Promise<void> {
     if (!this.#denials.take(call.caller.name, performance.now())) return;
     const { signal } = new AbortController();

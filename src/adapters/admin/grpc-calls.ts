@@ -1,10 +1,15 @@
-import type { handleServerStreamingCall, handleUnaryCall, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
+import type { handleServerStreamingCall, handleUnaryCall, Metadata, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import type { AdminCaller } from '../../domain/admin/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Logger } from '../../ports/logger.js';
 import { toStatus } from '../grpc/grpc-errors.js';
 
-export type AdminCall = ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>;
+/** A call of any kind, as far as it shows who makes it. */
+export interface AdminCall {
+  readonly metadata: Metadata;
+  /** `address:port`, or whatever a connection without an address was given instead. */
+  getPeer(): string;
+}
 
 /** Use cases as handlers of gRPC: each call has a signal of its own, and somebody who makes it. */
 export class GrpcCalls {
@@ -71,7 +76,7 @@ async function drained(call: ServerWritableStream<unknown, unknown>, signal: Abo
   signal.removeEventListener('abort', go);
 }
 
-function signalOf(call: AdminCall): AbortSignal {
+function signalOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): AbortSignal {
   const controller = new AbortController();
   call.once('cancelled', () => controller.abort());
   if (call.cancelled) controller.abort();

@@ -7,7 +7,7 @@ import { readPresented } from './certificate-reader.js';
 /** A node has a connection for its link and one for its log, which come one after the other. */
 const RECENT = 1_024;
 
-/** The certificate that each connection has shown, as judged by `root`, read once; undefined when there is none that can be read. @param root PEM */
+/** What each connection has shown, read once, as judged by `root`; undefined when nothing can be read. @param root PEM */
 export function certificatesOf(root: string): (socket: TLSSocket) => PresentedCertificate | undefined {
   const read = new WeakMap<TLSSocket, PresentedCertificate>();
   const recent = new RecentCertificates(root, RECENT);

@@ -37,7 +37,7 @@ export class OwnCertificates {
     return this.#make(this.#config.authorities[port], identity, 'server', hosts, options);
   }
 
-  /** For somebody who operates the control plane, valid for a year. @throws AgentError `certificate.failed`; RangeError for a name that is none */
+  /** For somebody who operates the control plane, for a year. @throws AgentError `certificate.failed`; RangeError for no name */
   admin(account: Aid, name: string, grade: AdminGrade, options: CallOptions): Promise<OwnPair> {
     const identity = { role: 'admin', aid: account, name: certificateName(name), grade } as const;
     return this.#make(this.#config.authorities.admin, identity, 'admin', [], options);

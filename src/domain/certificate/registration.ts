@@ -111,7 +111,10 @@ function unreached(reach: Reach, purpose: CallPurpose, server: string, said: str
       return {
         code,
         problem: `nothing listens at ${server}: ${reach.detail}`,
-        remedy: 'check the port and that the control plane runs; the machine itself answers',
+        remedy:
+          purpose === 'admin'
+            ? 'check the port, and that the control plane runs with `server.listen.admin`; the machine itself answers'
+            : 'check the port and that the control plane runs; the machine itself answers',
       };
     case 'silent':
       return {

@@ -110,6 +110,41 @@ describe('what a failed call means', () => {
     });
   });
 
+  test.each<{ failure: CallFailure; code: string; problem: string; remedy: RegExp }>([
+    {
+      failure: { status: 'UNAUTHENTICATED', details: 'revoked: lost' },
+      code: 'certificate.refused',
+      problem: 'a:9191 refused: revoked: lost',
+      remedy: /cert create/,
+    },
+    {
+      failure: { status: 'UNAVAILABLE', details: '', reach: { stage: 'refused', detail: 'ECONNRESET' } },
+      code: 'certificate.refused',
+      problem: 'a:9191 refused this certificate: ECONNRESET',
+      remedy: /cert create/,
+    },
+    {
+      failure: { status: 'UNAVAILABLE', details: '', reach: { stage: 'closed', detail: 'ECONNREFUSED' } },
+      code: 'admin.unreachable',
+      problem: 'nothing listens at a:9191: ECONNREFUSED',
+      remedy: /server\.listen\.admin/,
+    },
+    {
+      failure: { status: 'DEADLINE_EXCEEDED', details: '', reach: { stage: 'silent', detail: 'no answer within 5 s' } },
+      code: 'admin.unreachable',
+      problem: 'a:9191 does not answer: no answer within 5 s',
+      remedy: /firewalls/,
+    },
+    {
+      failure: { status: 'UNAVAILABLE', details: 'dropped', reach: { stage: 'through' } },
+      code: 'admin.unreachable',
+      problem: 'a:9191 can be reached, but cannot serve this now: dropped',
+      remedy: /log of the server/,
+    },
+  ])('of an admin: $failure.status $failure.reach.stage', ({ failure, code, problem, remedy }) => {
+    expect(registration(failure, 'admin')).toEqual({ code, problem, remedy: expect.stringMatching(remedy) });
+  });
+
   test('F3: a clock that is off is named beside it, and is the remedy for a certificate', () => {
     expect(
       registration({
