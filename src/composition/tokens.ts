@@ -119,6 +119,8 @@ export const NodePorts = {
   policy: token<{ current: InstructionPolicy }>('node.policy'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
+  /** Random, one per process: what tells its streams from those of another. */
+  instance: token<string>('node.instance'),
   linkFigures: token<() => LinkFigures>('node.linkFigures'),
 };
 
