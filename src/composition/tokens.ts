@@ -148,6 +148,8 @@ export const NodePorts = {
   web: token<WebClient>('node.web'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
+  /** Random, one per process: what tells its streams from those of another. */
+  instance: token<string>('node.instance'),
   linkFigures: token<() => LinkFigures>('node.linkFigures'),
   overlayKeeper: token<OverlayKeeper>('node.overlayKeeper'),
   overlayEffect: token<OverlayEffect>('node.overlayEffect'),

@@ -3,13 +3,14 @@ import type { Revocation, RevocationTarget } from '../../src/domain/certificate/
 import {
   type AgentFacts,
   aid,
+  type CallerFacts,
   epoch,
   type LinkMessage,
   nid,
   registrationId,
   type ServerFacts,
 } from '../../src/domain/link/model.js';
-import type { Enrolment, IssuedPair, RegisterCall } from '../../src/ports/driving/enrolment.js';
+import type { Enrolment, IssuedPair, RegisterCall, RenewOptions } from '../../src/ports/driving/enrolment.js';
 import type { NodeCalls } from '../../src/ports/driving/node-calls.js';
 import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode } from '../../src/ports/driving/node-streams.js';
 import type { RevocationFeed } from '../../src/ports/driving/revocations.js';
@@ -124,6 +125,8 @@ export class FakeRevocations implements RevocationFeed {
 export class RecordingEnrolment implements Enrolment {
   readonly registered: RegisterCall[] = [];
   readonly renewed: (Uint8Array | undefined)[] = [];
+  /** Of the newest renewal. */
+  caller: CallerFacts | undefined;
   refuses: Error | undefined;
   revoked: Error | undefined;
 
@@ -133,8 +136,9 @@ export class RecordingEnrolment implements Enrolment {
     return { nid: 'n1', ...this.#pair(call.csr) };
   }
 
-  async renew(_node: PeerNode, csr: Uint8Array | undefined): Promise<IssuedPair> {
+  async renew(_node: PeerNode, csr: Uint8Array | undefined, { caller }: RenewOptions): Promise<IssuedPair> {
     this.renewed.push(csr);
+    this.caller = caller;
     if (this.refuses !== undefined) throw this.refuses;
     return this.#pair(csr);
   }

@@ -1,5 +1,7 @@
 import { type ChannelCredentials, credentials, status } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { callerHeaders } from '../../domain/link/headers.js';
+import type { CallerFacts } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Pair } from '../../ports/certificate/pair-store.js';
 import type { RenewalAnswer, RenewalClient } from '../../ports/certificate/renewal-client.js';
@@ -12,6 +14,8 @@ export interface GrpcRenewalClientConfig {
   /** Wall clock, milliseconds. */
   readonly now: () => number;
   readonly timeoutMs?: number;
+  /** Of this process, so that a server can tell it from another machine with the same certificate. */
+  readonly caller?: CallerFacts;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -33,10 +37,11 @@ export class GrpcRenewalClient implements RenewalClient {
   }
 
   async regenerate(pair: Pair, csr: Uint8Array, options: CallOptions): Promise<RenewalAnswer> {
-    const { timeoutMs = TIMEOUT_MS } = this.#config;
+    const { timeoutMs = TIMEOUT_MS, caller } = this.#config;
     return this.#with(pair, async (client) => {
       const request = { csr: Buffer.from(csr) };
-      const ended = await unary(client.regenerateCertificate.bind(client), request, timeoutMs, options);
+      const headers = caller === undefined ? {} : callerHeaders(caller);
+      const ended = await unary(client.regenerateCertificate.bind(client), request, timeoutMs, { ...options, headers });
       if ('error' in ended) throw await this.#explain(ended.error, pair, options);
       const { privateKey, publicKey, caCert } = ended.response;
       return { privateKey, certificate: publicKey, ca: caCert };

@@ -2,6 +2,7 @@ import { type ClientUnaryCall, type CallOptions as GrpcCallOptions, Metadata, ty
 import { clockProblem } from '../../domain/certificate/clock-skew.js';
 import { type CallPurpose, callError, type FailedStatus } from '../../domain/certificate/registration.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import type { Headers } from '../../domain/link/headers.js';
 import { MAX_RECEIVED_BYTES } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import { findReach, type ReachTarget } from './reachability.js';
@@ -27,11 +28,11 @@ export function unary<Request, Response>(
   send: Send<Request, Response>,
   request: Request,
   timeoutMs: number,
-  { signal }: CallOptions,
+  { signal, headers = {} }: CallOptions & { readonly headers?: Headers },
 ): Promise<{ readonly response: Response } | { readonly error: ServiceError }> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
-    const call = send(request, new Metadata(), { deadline: Date.now() + timeoutMs }, (error, response) => {
+    const call = send(request, metadataOf(headers), { deadline: Date.now() + timeoutMs }, (error, response) => {
       signal.removeEventListener('abort', onAbort);
       if (signal.aborted) reject(signal.reason);
       else resolve(error === null ? { response } : { error });
@@ -39,6 +40,12 @@ export function unary<Request, Response>(
     const onAbort = () => call.cancel();
     signal.addEventListener('abort', onAbort, { once: true });
   });
+}
+
+function metadataOf(headers: Headers): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  return metadata;
 }
 
 /** What a failed call means; one that did not get through is followed up. @param now wall clock, milliseconds */

@@ -1,6 +1,7 @@
 import { type Metadata, type ServiceDefinition, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { concerns } from '../../domain/certificate/revocation.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { callerFacts } from '../../domain/link/headers.js';
 import { HEARTBEAT_TYPE, type LinkMessage, MAX_RECEIVED_BYTES } from '../../domain/link/model.js';
 import { RateLimits } from '../../domain/link/rate-limit.js';
 import type { Clock } from '../../ports/clock.js';
@@ -14,6 +15,7 @@ import { type ResultServiceServer, ResultServiceService } from '../generated/hol
 import { type NodewardServer, NodewardService } from '../generated/runos/nodeward/proto/l2sec/l2sec.js';
 import { toStatus } from '../grpc/grpc-errors.js';
 import { GrpcTlsServer } from './grpc-tls-server.js';
+import { readerOf } from './link-status.js';
 import { installProgress, nodelogEntry, overlayPeer } from './mapping.js';
 import { type NodeCall, NodeStreamCall } from './node-stream-call.js';
 import { type JudgePeer, Peers } from './peer-interceptor.js';
@@ -171,7 +173,8 @@ export class GrpcNodeServer implements DrivingServer {
       }),
       regenerateCertificate: unary(onFault, async (call, signal) => {
         const csr = call.request.csr.length === 0 ? undefined : call.request.csr;
-        const { privateKey, certificate, ca } = await enrolment.renew(nodeOf(call), csr, { signal });
+        const caller = callerFacts(readerOf(call.metadata));
+        const { privateKey, certificate, ca } = await enrolment.renew(nodeOf(call), csr, { signal, caller });
         return { privateKey, publicKey: certificate, caCert: ca };
       }),
     };

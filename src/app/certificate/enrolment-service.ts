@@ -10,7 +10,7 @@ import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { CertificateAuthority, ProvenKey } from '../../ports/certificate/certificate-authority.js';
 import type { Clock } from '../../ports/clock.js';
-import type { Enrolment, IssuedPair, RegisterCall } from '../../ports/driving/enrolment.js';
+import type { Enrolment, IssuedPair, RegisterCall, RenewOptions } from '../../ports/driving/enrolment.js';
 import type { NodeIdentity, PeerNode } from '../../ports/driving/node-streams.js';
 import type { Logger } from '../../ports/logger.js';
 import type { ControlStore } from '../../ports/store/control-store.js';
@@ -19,14 +19,12 @@ import { FirstUse } from './first-use.js';
 import { NodeIssuer } from './node-issuer.js';
 import { RecordStore, writeCertificate, writeNode, writeRevocation } from './record-store.js';
 import { type Registered, Registering, TokenRefusal } from './registering.js';
+import { type ForeignRenewal, RenewalGuard } from './renewal-guard.js';
 
 /** Something that those who operate the control plane should see. */
-export interface EnrolmentEvent {
-  readonly what: 'foreign_token';
-  readonly tokenId: string;
-  readonly machineId: string;
-  readonly address: string;
-}
+export type EnrolmentEvent =
+  | { readonly what: 'foreign_token'; readonly tokenId: string; readonly machineId: string; readonly address: string }
+  | ForeignRenewal;
 
 export interface EnrolmentConfig {
   readonly store: ControlStore;
@@ -61,12 +59,14 @@ export class EnrolmentService implements Enrolment {
   readonly #issuer: NodeIssuer;
   readonly #registering: Registering;
   readonly #firstUse: FirstUse;
+  readonly #guard: RenewalGuard;
 
   constructor(config: EnrolmentConfig) {
     this.#config = config;
     this.#records = new RecordStore(config.store);
     this.#issuer = new NodeIssuer(config.authority, config.randomBytes);
     this.#firstUse = new FirstUse(config);
+    this.#guard = new RenewalGuard(config);
     this.#registering = new Registering({
       ...config,
       issuer: this.#issuer,
@@ -98,7 +98,8 @@ export class EnrolmentService implements Enrolment {
     }
   }
 
-  async renew(node: PeerNode, csr: Uint8Array | undefined, options: CallOptions): Promise<IssuedPair> {
+  async renew(node: PeerNode, csr: Uint8Array | undefined, options: RenewOptions): Promise<IssuedPair> {
+    await this.#guard.check(node, options.caller, options);
     const proven = await this.#issuer.prove(csr, options);
     for (let tries = 0; tries < TRIES; tries += 1) {
       const pair = await this.#renewOnce(node, proven, options);

@@ -20,6 +20,11 @@ export interface RenewalConfig {
   readonly logger: Logger;
   /** From 0 up to, not with, 1. */
   readonly random: () => number;
+  /**
+   * Resolves when this process has the stream of its node, or has waited long enough for it: a server gives the next certificate to the
+   * machine that has the stream.
+   */
+  readonly linked: (options: CallOptions) => Promise<void>;
   /** A new pair is in use on disk: connections are to be made with it from now on. */
   readonly onRenewed: (pair: StoredPair) => void;
 }
@@ -112,7 +117,8 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   }
 
   async #fetch(current: StoredPair, options: CallOptions): Promise<StoredPair> {
-    const { client, clock, keys, pairs } = this.#config;
+    const { client, clock, keys, linked, pairs } = this.#config;
+    await linked(options);
     const { csr, privateKey } = await keys.makeRequest(options);
     const answer = await client.regenerate(current, csr, options).catch((error: unknown) => {
       // Both are refused: then the newer one may have been taken before, and what refused it may pass.

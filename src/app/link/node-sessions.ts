@@ -1,4 +1,5 @@
 import { AgentError } from '../../domain/kernel/errors.js';
+import type { Contest, ContestAnswer } from '../../domain/link/contest.js';
 import {
   addChange,
   CLONE_MS,
@@ -9,25 +10,28 @@ import {
   judgeClone,
   recentChanges,
   type StreamChanges,
+  type StreamParty,
 } from '../../domain/link/fence.js';
 import { heartbeatAnswer, readHeartbeat } from '../../domain/link/heartbeat.js';
 import { type Capabilities, HEARTBEAT_TYPE, type LinkMessage, type Nid, type ServerFacts } from '../../domain/link/model.js';
-import { decodeStream, type StreamRecord, streamPrefix } from '../../domain/link/stream-record.js';
+import { decodeStream, type StreamRecord, streamAgentOf, streamPrefix } from '../../domain/link/stream-record.js';
 import type { Clock } from '../../ports/clock.js';
 import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode, StreamEnd } from '../../ports/driving/node-streams.js';
 import type { Logger } from '../../ports/logger.js';
 import type { ControlStore, StoreChange } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
+import { CloneContests } from './clone-contests.js';
 import type { NodeSession, NodeUser } from './node-session.js';
 import { OpenSession } from './open-session.js';
-import type { PresenceBoard } from './presence-board.js';
-import { StreamEpochs } from './stream-epochs.js';
+import type { PresenceBoard, SeenNode } from './presence-board.js';
+import { type KeptStream, StreamEpochs } from './stream-epochs.js';
 
 /** Agents come back at 100 a second after a restart, and never all within less than this (engine.md I3). */
 const LEAST_SPREAD_MS = 10_000;
 const COME_BACK_PER_SECOND = 100;
 /** An agent that is answered at all is one that is known. */
 const HEALTHY = { isHealthy: true, message: '' };
+const IS_OLD: StreamEnd = { status: 'superseded', message: 'SUPERSEDED: this process has a newer stream' };
 /** An agent gives a move to another connection so long. */
 const DRAIN_MS = 20_000;
 /** Another machine that was turned away tries again by then. */
@@ -64,6 +68,7 @@ export interface SessionCounters {
 export class NodeSessions implements NodeStreams {
   readonly #parts: NodeSessionsParts;
   readonly #epochs: StreamEpochs;
+  readonly #contests: CloneContests;
   readonly #view: PrefixView;
   readonly #current = new Map<Nid, OpenSession>();
   /** Streams of one node are judged one after the other. */
@@ -77,12 +82,14 @@ export class NodeSessions implements NodeStreams {
   constructor(parts: NodeSessionsParts) {
     this.#parts = parts;
     this.#epochs = new StreamEpochs(parts.store);
+    this.#contests = new CloneContests({ ...parts, answer: (contest) => this.#answerFor(contest) });
     const changed = (changes: readonly StoreChange[]) => this.#epochsChanged(changes);
     this.#view = new PrefixView({ ...parts, prefix: streamPrefix, changed });
   }
 
   start(): void {
     this.#view.start();
+    this.#contests.start();
   }
 
   /**
@@ -102,7 +109,7 @@ export class NodeSessions implements NodeStreams {
 
   async stop(): Promise<void> {
     this.goodbye();
-    await this.#view.stop();
+    await Promise.all([this.#view.stop(), this.#contests.stop()]);
   }
 
   get counters(): SessionCounters {
@@ -149,11 +156,11 @@ export class NodeSessions implements NodeStreams {
     const { signal } = this.#stop;
     if (signal.aborted) throw new AgentError('store.unavailable', { problem: 'the server stops' });
     if (!this.#parts.isReady()) throw new AgentError('store.unavailable', { problem: 'the store has not been read yet' });
-    await this.#fence(stream);
+    const known = await this.#fence(stream);
     const { nid, registration } = stream.node.identity;
     const { clock, server, newId } = this.#parts;
     const claim = { server, stream: newId(), at: clock.now(), address: stream.node.address, agent: stream.agent };
-    const { record, fence } = await this.#epochs.raise(nid, registration, claim, { signal });
+    const { record, fence } = await this.#epochs.raise({ nid, registration, known }, claim, { signal });
     const session = new OpenSession({ stream, record, fence, holdMs: () => this.#holdMs(nid) });
     const handler = {
       received: (message: LinkMessage) => this.#received(session, message),
@@ -163,23 +170,54 @@ export class NodeSessions implements NodeStreams {
     return { facts: { ...this.headers(), epoch: record.epoch }, handler };
   }
 
-  /** Resolves when the stream may become the current one. @throws AgentError `link.refused` */
-  async #fence(stream: NodeStream): Promise<void> {
+  /** Resolves when the stream may become the current one, with what was read of the former one. @throws AgentError `link.refused` */
+  async #fence(stream: NodeStream): Promise<KeptStream | undefined> {
     const newcomer = { agent: stream.agent, address: stream.node.address };
     const { nid, registration } = stream.node.identity;
     const present = this.#current.get(nid);
+    if (present === undefined) return this.#fenceElsewhere(stream);
     // Whoever has registered anew has shown a token for it.
-    if (present?.identity.registration !== registration) return;
+    if (present.identity.registration !== registration) return undefined;
     const arrival = judgeArrival(present.party, newcomer);
-    if (arrival === 'is_old')
-      throw refuse(stream, { status: 'superseded', message: 'SUPERSEDED: this process has a newer stream' });
-    if (arrival === 'takes_over' || !(await this.#goesOnBeating(present))) return;
+    if (arrival === 'is_old') throw refuse(stream, IS_OLD);
+    if (arrival === 'takes_over' || !(await this.#goesOnBeating(present))) return undefined;
     const kept = await this.#epochs.read(nid, registration, this.#stop);
-    if (judgeClone(kept?.hardware, present.party, newcomer) === 'newcomer') this.#duplicate(present, newcomer.address);
+    if (judgeClone(kept.record?.hardware, present.party, newcomer) === 'newcomer') this.#duplicate(present, newcomer.address);
     else {
       this.#tellDuplicate(nid, newcomer.address, present.party.address);
-      throw refuse(stream, { status: 'duplicate', message: duplicateOf(present), retryMs: DUPLICATE_RETRY_MS });
+      throw refuse(stream, duplicateOf(present.record));
     }
+    return kept;
+  }
+
+  /** As `#fence`, when another replica has the node's stream, or had it last: that one is asked whether it lives. */
+  async #fenceElsewhere(stream: NodeStream): Promise<KeptStream> {
+    const { nid, registration } = stream.node.identity;
+    const { presence, server, newId } = this.#parts;
+    const known = await this.#epochs.read(nid, registration, this.#stop);
+    const { record: kept } = known;
+    if (kept === undefined || kept.server === server) return known;
+    const newcomer = { agent: stream.agent, address: stream.node.address };
+    this.#noteChange(nid, kept, newcomer);
+    const arrival = judgeArrival(kept, newcomer);
+    if (arrival === 'is_old') throw refuse(stream, IS_OLD);
+    if (stream.agent === undefined || arrival === 'takes_over' || hasEnded(kept, presence.get(nid))) return known;
+    const contest = { nid, registration, asked: kept.server, id: newId(), answer: undefined };
+    const asked = { ...contest, newcomer: { agent: streamAgentOf(stream.agent), address: newcomer.address } };
+    if (!(await this.#contests.goesOnBeating(asked, this.#stop))) return known;
+    if (judgeClone(kept.hardware, kept, newcomer) === 'newcomer') return known;
+    this.#countDuplicate(nid, newcomer.address, kept.address);
+    throw refuse(stream, duplicateOf(kept));
+  }
+
+  /** Another replica has a newcomer for a node whose stream is here: both judge alike, and what concerns this stream is done here. */
+  async #answerFor({ nid, registration, newcomer }: Contest): Promise<ContestAnswer | undefined> {
+    const present = this.#current.get(nid);
+    if (present === undefined || present.identity.registration !== registration) return 'gone';
+    if (!(await this.#goesOnBeating(present))) return present.signal.aborted ? 'gone' : undefined;
+    if (judgeClone(present.record.hardware, present.party, newcomer) === 'newcomer') this.#duplicate(present, newcomer.address);
+    else this.#tellDuplicate(nid, newcomer.address, present.party.address);
+    return 'beats';
   }
 
   /** Whether it says anything within the 7 s; one that ends is none. */
@@ -204,17 +242,21 @@ export class NodeSessions implements NodeStreams {
   }
 
   #tellDuplicate(nid: Nid, turnedAway: string, stays: string): void {
-    this.#counters = { ...this.#counters, duplicates: this.#counters.duplicates + 1 };
-    this.#parts.logger.error('two machines have the certificate of one node', { nid, turnedAway, stays });
+    this.#countDuplicate(nid, turnedAway, stays);
     this.#parts.presence.problem(nid, `DUPLICATE_NODE: ${turnedAway} was turned away, ${stays} stays`);
     this.#troubleUntil.set(nid, this.#parts.clock.monotonic() + TROUBLE_MS);
+  }
+
+  #countDuplicate(nid: Nid, turnedAway: string, stays: string): void {
+    this.#counters = { ...this.#counters, duplicates: this.#counters.duplicates + 1 };
+    this.#parts.logger.error('two machines have the certificate of one node', { nid, turnedAway, stays });
   }
 
   #replace(session: OpenSession): void {
     const { nid } = session.identity;
     const former = this.#current.get(nid);
     if (former !== undefined) {
-      this.#noteChange(former, session);
+      this.#noteChange(nid, former.party, session.party);
       if (isMove(former, session)) void this.#drain(former, session.epoch);
       else this.#supersede(former, session.epoch);
     }
@@ -224,13 +266,12 @@ export class NodeSessions implements NodeStreams {
   }
 
   /** Older agents alone: of those that say who they are it is known. */
-  #noteChange(former: OpenSession, session: OpenSession): void {
-    if (former.agent !== undefined && session.agent !== undefined) return;
-    const { nid } = session.identity;
+  #noteChange(nid: Nid, former: StreamParty, next: StreamParty): void {
+    if (former.agent !== undefined && next.agent !== undefined) return;
     const now = this.#parts.clock.monotonic();
-    const changes = addChange(this.#changes.get(nid) ?? [], session.party.address, now);
+    const changes = addChange(this.#changes.get(nid) ?? [], next.address, now);
     this.#changes.set(nid, changes);
-    if (isContested(changes)) this.#tellDuplicate(nid, former.party.address, session.party.address);
+    if (isContested(changes)) this.#tellDuplicate(nid, former.address, next.address);
   }
 
   #holdMs(nid: Nid): number {
@@ -296,7 +337,9 @@ export class NodeSessions implements NodeStreams {
       const session = this.#current.get(nid);
       if (session === undefined || key !== session.fence.key) continue;
       const record: StreamRecord | undefined = value === undefined ? undefined : decodeStream(value);
-      if (record !== undefined && record.epoch > session.epoch) this.#supersede(session, record.epoch);
+      if (record === undefined || record.epoch <= session.epoch) continue;
+      this.#noteChange(nid, session.party, record);
+      this.#supersede(session, record.epoch);
     }
   }
 
@@ -305,8 +348,14 @@ export class NodeSessions implements NodeStreams {
   }
 }
 
-function duplicateOf({ party, record }: OpenSession): string {
-  return `DUPLICATE_NODE: ${party.address} has been connected with this certificate since ${new Date(record.at).toISOString()}`;
+function duplicateOf({ address, at }: StreamRecord): StreamEnd {
+  const message = `DUPLICATE_NODE: ${address} has been connected with this certificate since ${new Date(at).toISOString()}`;
+  return { status: 'duplicate', message, retryMs: DUPLICATE_RETRY_MS };
+}
+
+/** As its own replica has written it: with the same clock, and after the stream was opened. */
+function hasEnded({ server, at }: StreamRecord, presence: SeenNode | undefined): boolean {
+  return presence?.connected === false && presence.server === server && presence.since >= at;
 }
 
 /** The transport tells the agent why. */

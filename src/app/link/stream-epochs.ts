@@ -20,6 +20,12 @@ export interface RaisedEpoch {
   readonly fence: Condition;
 }
 
+/** A record as it stands in the store; undefined and 0 where there is none. */
+export interface KeptStream {
+  readonly record: StreamRecord | undefined;
+  readonly version: bigint;
+}
+
 /** The epochs of all registrations, raised by compare-and-set (engine.md B2). */
 export class StreamEpochs {
   readonly #store: ControlStore;
@@ -29,18 +35,30 @@ export class StreamEpochs {
   }
 
   /** @throws AgentError `store.unavailable` */
-  async read(nid: Nid, registration: RegistrationId, options: CallOptions): Promise<StreamRecord | undefined> {
+  async read(nid: Nid, registration: RegistrationId, options: CallOptions): Promise<KeptStream> {
     const kept = await this.#store.get(streamKey(nid, registration), options);
-    return kept === undefined ? undefined : decodeStream(kept.value);
+    if (kept === undefined) return { record: undefined, version: 0n };
+    return { record: decodeStream(kept.value), version: kept.version };
   }
 
-  /** Makes `claim` the current stream of the registration. @throws AgentError `store.unavailable` */
-  async raise(nid: Nid, registration: RegistrationId, claim: StreamClaim, options: CallOptions): Promise<RaisedEpoch> {
+  /**
+   * Makes `claim` the current stream of the registration.
+   * @param known what was read a moment ago, so that it need not be read again; it may be out of date @throws AgentError `store.unavailable`
+   */
+  async raise(
+    {
+      nid,
+      registration,
+      known,
+    }: { readonly nid: Nid; readonly registration: RegistrationId; readonly known: KeptStream | undefined },
+    claim: StreamClaim,
+    options: CallOptions,
+  ): Promise<RaisedEpoch> {
     const key = streamKey(nid, registration);
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const kept = await this.#store.get(key, options);
-      const former = kept === undefined ? undefined : decodeStream(kept.value);
-      const condition = { key, version: kept?.version ?? 0n };
+      const kept = (tries === 0 ? known : undefined) ?? (await this.read(nid, registration, options));
+      const former = kept.record;
+      const condition = { key, version: kept.version };
       // Written by a commit whose answer was lost.
       if (former?.stream === claim.stream) return { record: former, fence: condition };
       const record = nextStream(former, claim);

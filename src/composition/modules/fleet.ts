@@ -6,7 +6,7 @@ import { GrpcNodeServer } from '../../adapters/link/grpc-node-server.js';
 import { LogServiceHandler } from '../../adapters/log/grpc-log-handler.js';
 import { logServiceDefinition, logServiceImplementation } from '../../adapters/log/grpc-log-service.js';
 import { sha256 } from '../../adapters/log/sha256.js';
-import { EnrolmentService } from '../../app/certificate/enrolment-service.js';
+import { type EnrolmentEvent, EnrolmentService } from '../../app/certificate/enrolment-service.js';
 import { EnrolmentSubsystem } from '../../app/certificate/enrolment-subsystem.js';
 import { EnrolmentView } from '../../app/certificate/enrolment-view.js';
 import { RegistrationService } from '../../app/certificate/registration-service.js';
@@ -61,8 +61,7 @@ export const fleetModule = new ContainerModule(({ bind }) => {
           logger: logger.child({ subsystem: 'enrolment' }),
           sha256,
           randomBytes,
-          onEvent: ({ tokenId, machineId, address }) =>
-            events.tell('warning', 'enrolment', `token ${tokenId}, used before, was tried by machine ${machineId} at ${address}`),
+          onEvent: (event) => tellEnrolment(events, event),
           onRegistered: ({ nid, aid }, options) => overlay.admit(nid, aid, options),
         }),
       [
@@ -90,6 +89,22 @@ export const fleetModule = new ContainerModule(({ bind }) => {
   bindInstructions(bind);
   bindServers(bind);
 });
+
+function tellEnrolment(events: NodeEvents, event: EnrolmentEvent): void {
+  const subject = event.what === 'foreign_token' ? 'enrolment' : `node ${event.nid}`;
+  events.tell('warning', subject, describeEnrolment(event));
+}
+
+function describeEnrolment(event: EnrolmentEvent): string {
+  switch (event.what) {
+    case 'foreign_token':
+      return `token ${event.tokenId}, used before, was tried by machine ${event.machineId} at ${event.address}`;
+    case 'foreign_renewal': {
+      const which = `another machine than has the stream (${event.current}) asked for its next certificate, from ${event.address}`;
+      return `${which}: ${event.refused ? 'refused' : 'given, as to an older agent'}`;
+    }
+  }
+}
 
 type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bind'];
 

@@ -17,6 +17,7 @@ import { VipRoutesSubsystem } from '../../app/dataplane/vip-routes-subsystem.js'
 import { InstructionEngine } from '../../app/instruction/instruction-engine.js';
 import { SealedJournal } from '../../app/instruction/sealed-journal.js';
 import { LinkSubsystem } from '../../app/link/link-subsystem.js';
+import { untilLinked } from '../../app/link/until-linked.js';
 import { LocalLog } from '../../app/log/local-log.js';
 import { RemoteLogConsumer } from '../../app/log/remote-log-consumer.js';
 import { ViewKeeper } from '../../app/log/view-keeper.js';
@@ -216,6 +217,9 @@ function conductorOf(installer: string): string | undefined {
 }
 
 function bindLink(bind: Bind): void {
+  bind(NodePorts.instance)
+    .toResolvedValue(() => randomUUID(), [])
+    .inSingletonScope();
   bind(NodePorts.connections)
     .toResolvedValue((node, clock) => new LinkConnections({ readPair: pairReader(node), clock }), [Root.node, Ports.clock])
     .inSingletonScope();
@@ -224,28 +228,45 @@ function bindLink(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.renewal)
     .toResolvedValue(
-      (node, link, log, clock, logger) => {
+      (node, link, log, clock, logger, instance, subsystem) => {
         const [first] = node.servers;
+        const { boot, hardware } = node.machine;
         return new RenewalSubsystem({
           pairs: node.pairs,
-          client: new GrpcRenewalClient({ host: first?.host ?? '', port: first?.port ?? 0, now: () => clock.now() }),
+          client: new GrpcRenewalClient({
+            host: first?.host ?? '',
+            port: first?.port ?? 0,
+            now: () => clock.now(),
+            caller: { instance, boot, hardware },
+          }),
           keys: new X509KeyMaker(),
           clock,
           logger: logger.child({ subsystem: 'renewal' }),
           random: Math.random,
+          linked: (options) => untilLinked(subsystem, clock, options),
           onRenewed: () => {
             link.reloadCertificate();
             log.reopen();
           },
         });
       },
-      [Root.node, NodePorts.link, NodePorts.remoteLog, Ports.clock, Ports.logger],
+      [Root.node, NodePorts.link, NodePorts.remoteLog, Ports.clock, Ports.logger, NodePorts.instance, NodeSubsystems.link],
     )
     .inSingletonScope();
   bind(NodeSubsystems.link)
     .toResolvedValue(
-      ({ version, config, identity }, { servers, machine, root }, link, engine, overlay, journal, audit, clock, logger) => {
-        const instance = randomUUID();
+      (
+        { version, config, identity },
+        { servers, machine, root },
+        link,
+        engine,
+        overlay,
+        journal,
+        audit,
+        clock,
+        logger,
+        instance,
+      ) => {
         const inRoot = (path: string) => under(root, path as AbsolutePath);
         return new LinkSubsystem({
           link,
@@ -276,7 +297,7 @@ function bindLink(bind: Bind): void {
       },
       [
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
-        ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger] as const),
+        ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
       ],
     )
     .inSingletonScope();

@@ -144,6 +144,12 @@ export const errorCodes = {
     retry: false,
     remedy: 'run `systemd-machine-id-setup`, which writes /etc/machine-id',
   },
+  'certificate.not_current': {
+    kind: 'conflict',
+    retry: true,
+    remedy:
+      'wait until this machine has the stream of its node; `holdfast status` shows when another machine has the same certificate',
+  },
   'certificate.not_registered': {
     kind: 'invalid',
     retry: false,

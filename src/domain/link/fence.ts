@@ -1,4 +1,4 @@
-import type { AgentFacts } from './model.js';
+import type { StreamAgent } from './stream-record.js';
 
 /** How long a newcomer waits for a sign of life of the stream that is there: more than one beat's interval (engine.md B4). */
 export const CLONE_MS = 7_000;
@@ -8,7 +8,7 @@ export const DUPLICATE_RETRY_MS = 300_000;
 /** Who is on a stream, as far as it has said. */
 export interface StreamParty {
   /** Undefined for an older agent. */
-  readonly agent: Pick<AgentFacts, 'instance' | 'session' | 'boot' | 'hardware'> | undefined;
+  readonly agent: StreamAgent | undefined;
   /** `address:port` that it calls from. */
   readonly address: string;
 }

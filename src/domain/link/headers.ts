@@ -1,5 +1,6 @@
 import {
   type AgentFacts,
+  type CallerFacts,
   type Capabilities,
   type Capability,
   epoch,
@@ -46,6 +47,19 @@ export function agentFacts(read: ReadHeader): AgentFacts | undefined {
   const [, id = '', counter = '0'] = journal;
   const { capabilities } = readCaps(read('holdfast-caps'));
   return { instance, session, boot, hardware, journal: { id, counter: BigInt(counter) }, capabilities };
+}
+
+export function callerHeaders({ instance, boot, hardware }: CallerFacts): Headers {
+  return { 'holdfast-instance': instance, 'holdfast-boot': boot, 'holdfast-hw': hardware };
+}
+
+/** Undefined where one is absent or garbled, and so of an older agent. */
+export function callerFacts(read: ReadHeader): CallerFacts | undefined {
+  const instance = word(read('holdfast-instance'));
+  const boot = word(read('holdfast-boot'));
+  const hardware = word(read('holdfast-hw'));
+  if (instance === undefined || boot === undefined || hardware === undefined) return undefined;
+  return { instance, boot, hardware };
 }
 
 export function serverHeaders(facts: ServerFacts): Headers {

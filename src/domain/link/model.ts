@@ -67,6 +67,9 @@ export interface AgentFacts {
   readonly capabilities: Capabilities;
 }
 
+/** What a process of a node says of itself beside its stream. */
+export type CallerFacts = Pick<AgentFacts, 'instance' | 'boot' | 'hardware'>;
+
 /** What a server says at once when a stream opens (gRPC response headers `holdfast-*`). An older server says nothing. */
 export interface ServerFacts {
   /** Id of the fleet; the same at all its addresses. */

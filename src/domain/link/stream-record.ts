@@ -8,6 +8,9 @@ export const streamKey = (nid: Nid, registration: RegistrationId) => `${streamPr
 /** The journal that a node has announced. */
 export type JournalFacts = AgentFacts['journal'];
 
+/** What tells streams of one node apart (engine.md B4). */
+export type StreamAgent = Pick<AgentFacts, 'instance' | 'session' | 'boot' | 'hardware'>;
+
 /** Who has the current stream of a registration. The next one raises the epoch. */
 export interface StreamRecord {
   readonly epoch: Epoch;
@@ -20,6 +23,8 @@ export interface StreamRecord {
   readonly address: string;
   /** Of the agent's process; undefined for an older agent. */
   readonly instance: string | undefined;
+  /** What the agent's process has said of itself; undefined for an older agent, and in what an older server has written. */
+  readonly agent: StreamAgent | undefined;
   /** That of the registration's first stream that said it. */
   readonly hardware: string | undefined;
   /** The newest that was announced (engine.md A12). */
@@ -45,6 +50,7 @@ export function nextStream(former: StreamRecord | undefined, { agent, ...claim }
     epoch: number,
     forgottenBefore: memoryIsGone(former, agent) ? number : (former?.forgottenBefore ?? epoch(0n)),
     instance: agent?.instance,
+    agent: agent === undefined ? undefined : streamAgentOf(agent),
     hardware: former?.hardware ?? agent?.hardware,
     journal: agent === undefined ? former?.journal : announced(agent),
   };
@@ -69,6 +75,10 @@ export function memoryIsGone(former: StreamRecord | undefined, agent: AgentFacts
   return kept.id !== now.id || now.counter < kept.counter;
 }
 
+export function streamAgentOf({ instance, session, boot, hardware }: AgentFacts): StreamAgent {
+  return { instance, session, boot, hardware };
+}
+
 function announced({ capabilities, journal }: AgentFacts): JournalFacts | undefined {
   return capabilities.has('journal') ? journal : undefined;
 }
@@ -88,6 +98,7 @@ export function decodeStream(text: string): StreamRecord {
     epoch: epoch(BigInt(stored.epoch)),
     forgottenBefore: epoch(BigInt(stored.forgottenBefore)),
     instance: stored.instance,
+    agent: stored.agent,
     hardware: stored.hardware,
     journal: journal && { id: journal.id, counter: BigInt(journal.counter) },
   };

@@ -1,3 +1,4 @@
+import type { CallerFacts } from '../../domain/link/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { PeerNode } from './node-streams.js';
 
@@ -11,6 +12,11 @@ export interface RegisterCall {
   readonly csr: Uint8Array | undefined;
   /** IP address that it calls from. */
   readonly address: string;
+}
+
+export interface RenewOptions extends CallOptions {
+  /** What the process that asks says of itself; undefined for an older agent. */
+  readonly caller?: CallerFacts | undefined;
 }
 
 export interface IssuedPair {
@@ -30,8 +36,11 @@ export interface Enrolment {
    */
   register(call: RegisterCall, options: CallOptions): Promise<IssuedPair & { readonly nid: string }>;
 
-  /** A new certificate for the node that calls. @throws AgentError as `register` */
-  renew(node: PeerNode, csr: Uint8Array | undefined, options: CallOptions): Promise<IssuedPair>;
+  /**
+   * A new certificate for the node that calls, if it is the machine that has the node's current stream.
+   * @throws AgentError as `register`, and `certificate.not_current`
+   */
+  renew(node: PeerNode, csr: Uint8Array | undefined, options: RenewOptions): Promise<IssuedPair>;
 
   /**
    * Returns when the node may call with this certificate; called for each call.

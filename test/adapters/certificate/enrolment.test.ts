@@ -116,6 +116,7 @@ async function machine({ authorities, l1, l2, clock, logger }: Awaited<ReturnTyp
     clock,
     logger,
     random: () => 0.5,
+    linked: async () => {},
     onRenewed: ({ serial }) => renewed.resolve(serial),
   });
   onTestFinished(() => part.stop());

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { GrpcRenewalClient } from '../../../src/adapters/certificate/grpc-renewal-client.js';
 import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { GrpcControlLink } from '../../../src/adapters/link/grpc-control-link.js';
 import { GrpcEnrolmentServer } from '../../../src/adapters/link/grpc-enrolment-server.js';
@@ -231,6 +232,17 @@ describe('an existing agent against our server', () => {
       'n1 addNodelog {"severity":"warning","type":"t","message":"m","code":"c","cause":"why","remedy":"do","docsUrl":"url"}',
       'n1 installProgress {"stepCompleted":3,"errorAtStep":0,"errorMessage":""}',
     ]);
+  });
+
+  test('F5: a renewal says which machine asks; an older agent does not', async () => {
+    const { l2, enrolment } = await controlPlane();
+    const caller = { instance: 'i1', boot: 'b1', hardware: 'h1' };
+    const given = { host: 'localhost', port: l2.port, now: () => Date.now() };
+    const pair = { ca, certificate: cert, privateKey: key };
+    await new GrpcRenewalClient({ ...given, caller }).regenerate(pair, Buffer.from([0x30]), { signal });
+    expect(enrolment.caller).toEqual(caller);
+    await new GrpcRenewalClient(given).regenerate(pair, Buffer.from([0x30]), { signal });
+    expect(enrolment.caller).toBeUndefined();
   });
 
   test.each([

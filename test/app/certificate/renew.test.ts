@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { nid } from '../../../src/domain/link/model.js';
+import { type AgentFacts, type CallerFacts, nid } from '../../../src/domain/link/model.js';
+import { encodeStream, nextStream, streamKey } from '../../../src/domain/link/stream-record.js';
 import { nodeIdentity } from '../../domain/certificate/support.js';
 import { fakeCsr, parseFakeCertificate, provenOf } from '../../fakes/fake-certificates.js';
 import { DAY, enrolmentRig, MINUTE, options, peer } from './rig.js';
@@ -286,5 +287,61 @@ describe('F4: revocation', () => {
     service.admit(next);
     await service.settled();
     expect(store.commits).toBe(before);
+  });
+});
+
+describe('F5: only the machine that has the current stream', () => {
+  const caller = { instance: 'i1', boot: 'b1', hardware: 'h1' };
+  const facts = { ...caller, session: 1, journal: { id: 'j', counter: 1n }, capabilities: new Set([]) };
+
+  /** The node has a stream of an agent that says who it is. */
+  async function withStream(agent: AgentFacts | 'older' = facts) {
+    const rig = await withNode();
+    const { nid: id, registration } = rig.first.identity;
+    const claim = { server: 's1', stream: 'x', at: 0, address: '192.0.2.1:1', agent: agent === 'older' ? undefined : agent };
+    const value = encodeStream(nextStream(undefined, claim));
+    await rig.store.commit([], [{ key: streamKey(id, registration), value }], options);
+    const renewAs = (who: CallerFacts | undefined) =>
+      rig.service.renew({ ...rig.first, address: '192.0.2.9:9' }, fakeCsr('next'), { ...options, caller: who });
+    return { ...rig, renewAs };
+  }
+
+  test('its process, and one that was started after it', async () => {
+    const { events, renewAs } = await withStream();
+    expect((await renewAs(caller)).certificate).not.toBe('');
+    expect((await renewAs({ ...caller, instance: 'i2' })).certificate).not.toBe('');
+    expect(events).toEqual([]);
+  });
+
+  test.each([
+    ['another boot', { ...caller, instance: 'i2', boot: 'b2' }],
+    ['other hardware', { ...caller, instance: 'i2', hardware: 'h2' }],
+  ])('not %s: that is an event, and nothing is issued', async (_, who) => {
+    const { events, id, record, renewAs } = await withStream();
+    const before = await record(id);
+    await expect(renewAs(who)).rejects.toMatchObject({
+      code: 'certificate.not_current',
+      message: expect.stringContaining('192.0.2.1:1'),
+    });
+    expect(events).toEqual([
+      { what: 'foreign_renewal', nid: nid(id), address: '192.0.2.9:9', current: '192.0.2.1:1', refused: true },
+    ]);
+    expect(await record(id)).toEqual(before);
+  });
+
+  test('an older agent, which says nothing, is let in, and that is an event where ours has the stream', async () => {
+    const ours = await withStream();
+    expect((await ours.renewAs(undefined)).certificate).not.toBe('');
+    expect(ours.events).toMatchObject([{ what: 'foreign_renewal', refused: false }]);
+    const older = await withStream('older');
+    expect((await older.renewAs(undefined)).certificate).not.toBe('');
+    expect(older.events).toEqual([]);
+  });
+
+  test('while the store is out of reach nobody', async () => {
+    const { renewAs, store } = await withStream();
+    store.setUnavailable(true);
+    await expect(renewAs(caller)).rejects.toMatchObject({ code: 'store.unavailable' });
+    store.setUnavailable(false);
   });
 });

@@ -49,6 +49,7 @@ async function setUp({ random = 0.5, registered = true } = {}) {
       clock,
       logger,
       random: () => random,
+      linked: async () => {},
       onRenewed: ({ serial }) => renewed.push(serial),
     });
     onTestFinished(() => part.stop());

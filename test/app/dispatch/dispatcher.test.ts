@@ -119,7 +119,7 @@ describe('delivery', () => {
     expect(streams.every(({ stream }) => stream.told.length === 10)).toBe(true);
     // Its epoch, and what each of its instructions says.
     expect(rig.store.reads - before).toBe(1_000 * (1 + 10));
-    expect(rig.store.watches).toBe(4);
+    expect(rig.store.watches).toBe(5);
   });
 });
 

@@ -262,3 +262,133 @@ test('I3: a planned stop spreads the come-back of all agents', async () => {
   expect(streams.map(({ ended }) => ended?.retryMs)).toEqual([2_500, 5_000, 7_500, 10_000]);
   await expect(connect()).rejects.toMatchObject({ code: 'store.unavailable' });
 });
+
+describe('B4: two streams of one node at two replicas', () => {
+  const atOther = '198.51.100.7:1';
+
+  /** The node's own stream is at `a`, whose hardware is the registered one unless `first` says otherwise. */
+  async function replicas(first = agentFacts()) {
+    const a = await fleetRig();
+    const b = await fleetRig({ server: 's2', store: a.store, clock: a.clock });
+    const own = await a.connect({ agent: first });
+    const newcomer = (agent = elsewhere()) => {
+      const held = refusedStream();
+      const opened = b.connect({ agent, address: atOther, made: held.made }).then(
+        ({ facts }) => `epoch ${facts.epoch}`,
+        (error: { readonly code: string }) => error.code,
+      );
+      return { opened, stream: held.stream };
+    };
+    return { a, b, own, newcomer, clock: a.clock, store: a.store };
+  }
+
+  const contests = async (store: Awaited<ReturnType<typeof replicas>>['store']) =>
+    (await store.list('contest/', { signal: AbortSignal.any([]) })).length;
+
+  test('a clone is turned away for 5 min as the first one goes on beating, and the replica that has that one shows it', async () => {
+    const { a, b, own, newcomer, clock, store } = await replicas();
+    const clone = newcomer();
+    await clock.advance(3_000);
+    await own.beat();
+    expect(await clone.opened).toBe('link.refused');
+    expect(clone.stream()?.ended).toEqual({
+      status: 'duplicate',
+      message: expect.stringMatching(/^DUPLICATE_NODE: 192\.0\.2\.1:4000 .* since 2026-01-31T12:00:00/),
+      retryMs: DUPLICATE_RETRY_MS,
+    });
+    expect([own.stream.ended, a.sessions.get(n1)?.epoch, b.sessions.get(n1)]).toEqual([undefined, 1n, undefined]);
+    expect(a.presence.get(n1)?.problem).toBe(`DUPLICATE_NODE: ${atOther} was turned away, 192.0.2.1:4000 stays`);
+    await clock.advance(5_000);
+    expect(b.presence.get(n1)?.problem).toMatch(/^DUPLICATE_NODE/);
+    expect([a.sessions.counters.duplicates, b.sessions.counters.duplicates]).toEqual([1, 1]);
+    expect(await contests(store)).toBe(0);
+  });
+
+  test('the one with the registered hardware wins, also as the newcomer: the other is turned away for 5 min', async () => {
+    const { a, b, own, newcomer, clock, store } = await replicas();
+    await own.close();
+    await clock.advance(5_000);
+    // The clone has the place at `a` by now: nobody else was there.
+    const clone = await a.connect({ agent: elsewhere(), address: atOther });
+    const real = newcomer(agentFacts({ instance: 'i2', session: 1 }));
+    await clock.advance(1_000);
+    await clone.beat();
+    expect(await real.opened).toBe('epoch 3');
+    expect(clone.stream.ended).toMatchObject({ status: 'duplicate', retryMs: DUPLICATE_RETRY_MS });
+    expect([a.sessions.get(n1), b.sessions.get(n1)?.epoch]).toEqual([undefined, 3n]);
+    expect(await contests(store)).toBe(0);
+  });
+
+  test('a machine that was started anew wins after the silence of its former stream, and is given nothing before', async () => {
+    const { a, b, own, newcomer, clock } = await replicas();
+    const again = newcomer(restarted({ boot: 'b2' }));
+    await clock.advance(CLONE_MS);
+    expect([a.sessions.get(n1)?.epoch, b.sessions.get(n1)]).toEqual([1n, undefined]);
+    await clock.advance(1_000);
+    expect(await again.opened).toBe('epoch 2');
+    expect(own.stream.ended?.status).toBe('superseded');
+  });
+
+  test('at once when the former stream ends meanwhile, or has ended before', async () => {
+    const { b, own, newcomer, clock } = await replicas();
+    const again = newcomer(restarted({ boot: 'b2' }));
+    await clock.advance(1_000);
+    await own.close();
+    await clock.advance(0);
+    expect(await again.opened).toBe('epoch 2');
+    await clock.advance(0);
+    expect(b.sessions.get(n1)?.epoch).toBe(2n);
+    const later = await replicas();
+    await later.own.close();
+    await later.clock.advance(0);
+    expect(await later.newcomer(restarted({ boot: 'b2' })).opened).toBe('epoch 2');
+  });
+
+  test('a replica that has died answers nobody: the newcomer wins after 8 s', async () => {
+    const { a, newcomer, clock } = await replicas();
+    await a.stop();
+    const again = newcomer();
+    await clock.advance(CLONE_MS + 1_000);
+    expect(await again.opened).toBe('epoch 2');
+  });
+
+  test('of one process the newer session wins at once, and the older one is refused', async () => {
+    const { b, newcomer } = await replicas(agentFacts({ session: 5 }));
+    expect(await newcomer(agentFacts({ session: 4 })).opened).toBe('link.refused');
+    expect(await newcomer(agentFacts({ session: 6 })).opened).toBe('epoch 2');
+    expect(b.sessions.get(n1)?.epoch).toBe(2n);
+  });
+
+  test('a restarted agent wins at once', async () => {
+    const { newcomer } = await replicas();
+    expect(await newcomer(restarted()).opened).toBe('epoch 2');
+  });
+
+  test('what was asked before a replica started is not answered', async () => {
+    const { a, clock, store } = await replicas();
+    const value = JSON.stringify({
+      ...{ nid: 'n1', registration: 'r1', asked: 's3', id: 'x' },
+      newcomer: { agent: { instance: 'i9', session: 1, boot: 'b9', hardware: 'h9' }, address: atOther },
+    });
+    await store.commit([], [{ key: 'contest/n1', value }], { signal: AbortSignal.any([]) });
+    const c = await fleetRig({ server: 's3', store, clock });
+    await clock.advance(10_000);
+    expect([c.sessions.counters.duplicates, a.sessions.counters.duplicates]).toEqual([0, 0]);
+    expect((await store.get('contest/n1', { signal: AbortSignal.any([]) }))?.value).toBe(value);
+  });
+
+  test('two older agents that change places between replicas are found out, and nothing is delivered for a while', async () => {
+    const { a, b, clock } = await replicas();
+    const older = { agent: undefined };
+    for (let round = 0; round < 3; round += 1) {
+      await a.connect(older);
+      await clock.advance(1_000);
+      await b.connect({ ...older, address: atOther });
+      await clock.advance(1_000);
+    }
+    expect(b.sessions.get(n1)?.holdMs()).toBeGreaterThan(0);
+    expect(b.presence.get(n1)?.problem).toMatch(/^DUPLICATE_NODE/);
+    await clock.advance(15_000);
+    expect(b.sessions.get(n1)?.holdMs()).toBe(0);
+  });
+});

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { agentFacts, agentHeaders, retryMs, serverFacts, serverHeaders } from '../../../src/domain/link/headers.js';
+import {
+  agentFacts,
+  agentHeaders,
+  callerFacts,
+  callerHeaders,
+  retryMs,
+  serverFacts,
+  serverHeaders,
+} from '../../../src/domain/link/headers.js';
 import { type AgentFacts, capabilities, epoch, type ServerFacts } from '../../../src/domain/link/model.js';
 
 const word = fc.string({
@@ -84,6 +92,20 @@ describe('B1: the headers of an agent', () => {
   ])('capabilities $caps', ({ caps: text, known }) => {
     const facts = agentFacts(reader(text === undefined ? good : { ...good, 'holdfast-caps': text }));
     expect([...(facts?.capabilities ?? ['none'])]).toEqual(known);
+  });
+});
+
+describe('F5: what a process says of itself beside its stream', () => {
+  test('law: read back, and what is garbled or missing is nothing', () => {
+    const callers = fc.record({ instance: word, boot: word, hardware: word });
+    fc.assert(
+      fc.property(callers, fc.constantFrom('holdfast-instance', 'holdfast-boot', 'holdfast-hw'), (facts, name) => {
+        expect(callerFacts(reader(callerHeaders(facts)))).toEqual(facts);
+        const { [name]: _, ...others } = callerHeaders(facts);
+        expect(callerFacts(reader(others))).toBeUndefined();
+        expect(callerFacts(reader({ ...others, [name]: 'a b' }))).toBeUndefined();
+      }),
+    );
   });
 });
 

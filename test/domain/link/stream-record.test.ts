@@ -32,6 +32,14 @@ describe('the record of the current stream', () => {
     for (const record of [whole, bare]) expect(decodeStream(encodeStream(record))).toEqual(record);
     expect(bare.journal).toBeUndefined();
   });
+
+  test('B4: holds what tells its machine from others; of an older agent, or written by an older server, nothing', () => {
+    const record = nextStream(undefined, { ...claim, agent: agentFacts({ session: 3, boot: 'b', hardware: 'h' }) });
+    expect(record.agent).toEqual({ instance: 'i1', session: 3, boot: 'b', hardware: 'h' });
+    expect(nextStream(record, { ...claim, agent: undefined }).agent).toBeUndefined();
+    const { agent: _, ...former } = JSON.parse(encodeStream(record));
+    expect(decodeStream(JSON.stringify(former))).toEqual({ ...record, agent: undefined });
+  });
 });
 
 describe('A12: whether the memory is gone', () => {
