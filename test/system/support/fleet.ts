@@ -25,6 +25,8 @@ export interface FleetOptions {
   readonly scripts?: Readonly<Record<string, string>>;
   /** Between agents and server. */
   readonly behindProxy?: boolean;
+  /** Network of the overlay. */
+  readonly overlay?: string;
 }
 
 /** A server, its agents, and what serves their scripts: real processes in a network of their own, gone with its disposal. */
@@ -47,11 +49,12 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Everything runs, and every agent has its link. */
-  static async start({ agents = 1, scripts = {}, behindProxy = false }: FleetOptions = {}): Promise<Fleet> {
+  static async start({ agents = 1, scripts = {}, behindProxy = false, overlay }: FleetOptions = {}): Promise<Fleet> {
     await using stack = new AsyncDisposableStack();
     const { path: folder } = stack.use(await temporaryFolder());
     const network = stack.use(await FleetNetwork.make());
-    const server = new FleetDaemon({ verb: 'server', space: network.hub, root: join(folder, 'server'), flags: [] });
+    const flags = overlay === undefined ? [] : ['--overlay-cidr', overlay];
+    const server = new FleetDaemon({ verb: 'server', space: network.hub, root: join(folder, 'server'), flags });
     stack.defer(async () => void (await server.stop('SIGKILL')));
     await mkdir(join(folder, 'scripts'));
     for (const [name, body] of Object.entries(scripts)) await writeFile(join(folder, 'scripts', name), body);
