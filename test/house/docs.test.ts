@@ -182,6 +182,7 @@ test('docs/metrics.md has every metric with its type and labels, and no other', 
     outbox: () => outbox,
     reconciles: () => none,
     link: () => ({ up: true, streams: 1, viewFresh: true, waiting: 0, running: 0, unconfirmed: 0, ended: { done: 1 } }),
+    overlay: () => ({ link: 'kernel', publicKey: 'k', address: 'a', mtu: 1, peers: [overlayPeer] }),
   });
   const { text } = await metrics.render();
   const rendered = [...text.matchAll(/^# TYPE (holdfast_\w+) (\w+)$/gm)].map(([, name = '', type]) => {
@@ -206,6 +207,11 @@ const status: NodeStatus = {
   dataPlane: { threads: 1, listeners: 1, listenerBudget: 1, failedListeners: 0, activeConnections: 0, connectionLimit: 1 },
   metricsListen: '',
   problems: [],
+};
+
+const overlayPeer = {
+  ...{ publicKey: 'k', address: 'a', endpoint: 'e', state: 'up' as const, handshakeAgeMs: 1 },
+  ...{ receivedBytes: 1, sentBytes: 1, ranges: [] },
 };
 
 const counts = { active: 0, completed: 0, failed: 0, refused: 0, reset: 0, drained: 0, bytesIn: 0, bytesOut: 0, dialFailures: 0 };

@@ -89,3 +89,23 @@ describe('journal', () => {
     expect(await cli([verb])).toMatchObject({ code: 1, err: expect.stringMatching(/admin\.not_offered[\s\S]*holdfast agent/) });
   });
 });
+
+describe('sync vpn', () => {
+  test('says what this node is, and how many peers it has', async () => {
+    const { cli, overlay, audit } = await nodeCliRig();
+    expect(await cli(['sync', 'vpn'])).toEqual({ code: 0, out: 'the control plane has no overlay\n', err: '' });
+    overlay.answer = { address: '10.78.0.3', peers: 2, failed: [] };
+    expect(await cli(['sync', 'vpn'])).toEqual({ code: 0, out: '10.78.0.3 has 2 peers\n', err: '' });
+    expect(JSON.parse((await cli(['sync', 'vpn', '-o', 'json'])).out)).toEqual({ address: '10.78.0.3', peers: 2, failed: [] });
+    expect(audit.dump()).toContain('admin.sync');
+  });
+
+  test('peers that are refused are named, and the exit code says so', async () => {
+    const { cli, overlay } = await nodeCliRig();
+    overlay.answer = { address: '10.78.0.3', peers: 1, failed: [{ publicKey: 'key', reason: 'it is in the set twice' }] };
+    expect(await cli(['sync', 'vpn'])).toEqual({
+      ...{ code: 4, out: '10.78.0.3 has 1 peers\n' },
+      err: 'REFUSED PEER  REASON\nkey           it is in the set twice\n',
+    });
+  });
+});

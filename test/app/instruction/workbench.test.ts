@@ -258,3 +258,63 @@ describe('stop', () => {
     expect(rig.bench.counts.running).toBe(1);
   });
 });
+
+describe('D1: a whole set gives way to a newer one', () => {
+  const set: Scheduling = { lanes: ['overlay'], slot: 'urgent', deadlineMs: undefined, repeat: 'repeat', newestOnly: true };
+  const answer = (text: string): EffectResult => ({ answer: { kind: 'json', type: text, value: {} } });
+
+  /** One that runs until it is let go, and three behind it. */
+  async function waiting(bench: Bench) {
+    const first = Promise.withResolvers<EffectResult>();
+    bench.bench.add(bench.item('s1', () => first.promise, { scheduling: set }));
+    await bench.settle();
+    const ran: string[] = [];
+    for (const tag of ['s2', 's3', 's4']) {
+      const run = async () => {
+        ran.push(tag);
+        return answer(`by ${tag}`);
+      };
+      bench.bench.add(bench.item(tag, run, { scheduling: set }));
+    }
+    await bench.settle();
+    return { ran, end: () => first.resolve(answer('by s1')) };
+  }
+
+  test('only the newest of those that wait runs, and the older ones are answered with its result', async () => {
+    const bench = new Bench();
+    const { ran, end } = await waiting(bench);
+    expect(bench.bench.counts).toEqual({ waiting: 1, running: 1 });
+    end();
+    const lines = (await bench.settle()).filter((line) => line.includes(' done '));
+    expect(ran).toEqual(['s4']);
+    expect(lines.map((line) => line.split(' ')[0])).toEqual(['s1', 's4', 's2', 's3']);
+    expect(bench.bench.list()).toEqual([]);
+  });
+
+  test('one that is cancelled meanwhile is cancelled alone', async () => {
+    const bench = new Bench();
+    const { end } = await waiting(bench);
+    await bench.bench.cancel('fleet-a\ns2');
+    end();
+    const lines = await bench.settle();
+    expect(lines.filter((line) => line.startsWith('s2 '))).toEqual(['s2 cancelled CANCELLED: not started']);
+    expect(lines.filter((line) => /^s[34] done /.test(line))).toHaveLength(2);
+  });
+
+  test('another one of the lane, that is no whole set, keeps its place', async () => {
+    const bench = new Bench();
+    const first = Promise.withResolvers<EffectResult>();
+    const ran: string[] = [];
+    const note = (tag: string) => async () => {
+      ran.push(tag);
+      return answer(tag);
+    };
+    bench.bench.add(bench.item('s1', () => first.promise, { scheduling: set }));
+    bench.bench.add(bench.item('o1', note('o1'), { scheduling: { ...set, newestOnly: undefined } }));
+    bench.bench.add(bench.item('s2', note('s2'), { scheduling: set }));
+    await bench.settle();
+    first.resolve(answer('s1'));
+    await bench.settle();
+    expect(ran).toEqual(['o1', 's2']);
+  });
+});

@@ -4,6 +4,7 @@ import { FakeNodewardCalls } from '../../fakes/fake-nodeward-calls.js';
 nodewardCallsContract('FakeNodewardCalls', async () => {
   const calls = new FakeNodewardCalls();
   calls.nodes = [{ vpnIp: '10.1.0.1', kubeEndpoint: 'https://10.1.0.1:6443' }];
+  calls.address = '10.1.0.1/16';
   calls.peers = [{ pubKey: 'key', endpointIp: '', ip: '10.1.0.2', extraAllowedIps: ['10.9.0.0/16'] }];
   return {
     calls,

@@ -277,6 +277,9 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_INSTRUCTIONS_KUBECTL_ALLOW --instructions-kubectl-allow',
     'HOLDFAST_INSTRUCTIONS_KUBECTL_DENY --instructions-kubectl-deny',
     'HOLDFAST_AUDIT_ON_FAILURE --audit-on-failure',
+    'HOLDFAST_OVERLAY_CIDR --overlay-cidr',
+    'HOLDFAST_OVERLAY_ENDPOINT --overlay-endpoint',
+    'HOLDFAST_OVERLAY_NETWORKS --overlay-networks',
   ]);
 });
 
@@ -391,7 +394,7 @@ describe('problems', () => {
       name: 'the whole file is a list',
       value: [],
       problems: [
-        'holdfast.yaml:0: expected keys and values: nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit, found a list',
+        'holdfast.yaml:0: expected keys and values: nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit, overlay, found a list',
       ],
     },
     {
@@ -429,7 +432,7 @@ describe('problems', () => {
       name: 'a prototype key is one like any other',
       value: JSON.parse('{"__proto__": {"logLevel": "x"}}'),
       problems: [
-        'holdfast.yaml:10: __proto__: unknown key, expected one of nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit',
+        'holdfast.yaml:10: __proto__: unknown key, expected one of nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit, overlay',
       ],
     },
   ])('$name', ({ mode = 'production', value, problems }) => {

@@ -48,7 +48,8 @@ export class FleetDaemon {
   async start(says: RegExp = /is ready/): Promise<void> {
     const { verb, space, root, flags, within = [] } = this.#parts;
     const argv = [...within, holdfast, verb, '--root', root, '--data-dir', '/data', ...flags];
-    const child = spawnIn(space, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+    // Of agents alone: the control sockets of their overlays have one folder on a machine.
+    const child = spawnIn(space, verb === 'agent' ? withOwnSockets(argv) : argv, { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#child = child;
     this.stderr = '';
     await new Promise<void>((resolve, reject) => {
@@ -110,6 +111,12 @@ export class FleetDaemon {
     const { problems } = await this.ask((client, given) => client.status(given));
     return problems.map(({ subject, reason }) => `${subject}: ${reason}`);
   }
+}
+
+/** A program whose mounts are its own has a folder of its own there. */
+function withOwnSockets(argv: readonly string[]): readonly string[] {
+  const folder = '/var/run/wireguard';
+  return ['sh', '-c', `mkdir -p ${folder} && mount -t tmpfs tmpfs ${folder} && exec "$@"`, 'sh', ...argv];
 }
 
 /** Asks until it is what is wanted. @throws Error with the last answer when it is not within the time */

@@ -50,8 +50,17 @@ export class FleetNetwork implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { name } of this.#spaces.splice(0).reverse()) await run('ip', ['netns', 'del', name]).catch(() => {});
+    for (const { name } of this.#spaces.splice(0).reverse()) {
+      await killAll(name).catch(() => {});
+      await run('ip', ['netns', 'del', name]).catch(() => {});
+    }
   }
+}
+
+/** An agent's overlay goes on without it. */
+async function killAll(name: string): Promise<void> {
+  const { stdout } = await run('ip', ['netns', 'pids', name]);
+  for (const pid of stdout.split('\n').filter((line) => line !== '')) process.kill(Number(pid), 'SIGKILL');
 }
 
 async function inSpace(name: string, ...commands: readonly string[]): Promise<void> {

@@ -30,6 +30,8 @@ export interface FleetOptions {
   readonly agentsWithin?: readonly string[];
   /** So many servers on an etcd of three members; without it, one on a store of its own. */
   readonly replicas?: number;
+  /** Network of the overlay. */
+  readonly overlay?: string;
 }
 
 /** A server or several, their agents, and what serves their scripts: real processes in a network of their own, gone with its disposal. */
@@ -58,14 +60,15 @@ export class Fleet implements AsyncDisposable {
 
   /** Everything runs, and every agent has its link. */
   static async start(options: FleetOptions = {}): Promise<Fleet> {
-    const { agents = 1, scripts = {}, behindProxy = false, agentsWithin = [], replicas } = options;
+    const { agents = 1, scripts = {}, behindProxy = false, agentsWithin = [], replicas, overlay } = options;
     await using stack = new AsyncDisposableStack();
     const { path: folder } = stack.use(await temporaryFolder());
     const network = stack.use(await FleetNetwork.make());
     const etcd = replicas === undefined ? undefined : stack.use(await FleetEtcd.start(network.hub, join(folder, 'etcd')));
+    const flags = overlay === undefined ? [] : ['--overlay-cidr', overlay];
     const servers =
       etcd === undefined
-        ? [new FleetDaemon({ verb: 'server', space: network.hub, root: join(folder, 'server'), flags: [] })]
+        ? [new FleetDaemon({ verb: 'server', space: network.hub, root: join(folder, 'server'), flags })]
         : await replicasOn(etcd, network, folder, replicas ?? 1);
     stack.defer(async () => void (await Promise.all(servers.map((server) => server.stop('SIGKILL')))));
     await mkdir(join(folder, 'scripts'));
