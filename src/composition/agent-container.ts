@@ -10,6 +10,7 @@ import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
 import { dnsmasqModule } from './modules/dnsmasq.js';
+import { etcdModule } from './modules/etcd.js';
 import { healthModule } from './modules/health.js';
 import { linkModule } from './modules/link.js';
 import { metricsModule } from './modules/metrics.js';
@@ -28,6 +29,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     agentModule,
     linkModule,
     dnsmasqModule,
+    etcdModule,
     dataplaneModule,
     healthModule,
     nodeAdminModule,

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { parseYamlDocuments } from '../../src/adapters/kubernetes/yaml-documents.js';
 import { DnsmasqEffect } from '../../src/app/dnsmasq/dnsmasq-effect.js';
+import { EtcdMembershipService } from '../../src/app/etcd/etcd-membership-service.js';
+import { EtcdRemovalEffect } from '../../src/app/etcd/etcd-removal-effect.js';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
 import { HelmEffect } from '../../src/app/kubernetes/helm-effect.js';
 import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js';
@@ -11,6 +13,7 @@ import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeClock } from '../fakes/fake-clock.js';
 import { FakeCommandRunner } from '../fakes/fake-command-runner.js';
 import { FakeDnsmasqConfig } from '../fakes/fake-dnsmasq-config.js';
+import { FakeEtcdMembers } from '../fakes/fake-etcd-members.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
 import { FakeServiceManager } from '../fakes/fake-service-manager.js';
@@ -95,6 +98,7 @@ export class InstructionWorld {
   readonly logger = new FakeLogger();
   readonly commands = new FakeCommandRunner();
   readonly dnsmasq = new FakeDnsmasqConfig();
+  readonly etcd = new FakeEtcdMembers();
   readonly units = new FakeUnits(this.clock);
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
@@ -132,6 +136,7 @@ export class InstructionWorld {
       sources: { installer: INSTALLER, conductor: CONDUCTOR },
       scriptEnv: env,
       kubernetes: new KubernetesEffect({ commands, tasks, kubeconfig: '/etc/kubernetes/admin.conf', env }),
+      etcd: new EtcdRemovalEffect(new EtcdMembershipService({ members: this.etcd, clock })),
       dnsmasq: new DnsmasqEffect({ config: this.dnsmasq, units: this.units, clock, sha256, boot: 'boot-1' }),
       helm: new HelmEffect({ commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env }),
       reading: { yaml: parseYamlDocuments },

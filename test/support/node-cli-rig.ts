@@ -1,5 +1,8 @@
+import { EtcdMembershipService } from '../../src/app/etcd/etcd-membership-service.js';
 import type { InstructionSnapshot } from '../../src/ports/driving/instruction-memory.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
+import { FakeClock } from '../fakes/fake-clock.js';
+import { FakeEtcdMembers } from '../fakes/fake-etcd-members.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
 import { FakeResync } from '../fakes/fake-resync.js';
 import { adminRig } from './admin-rig.js';
@@ -15,8 +18,10 @@ export async function nodeCliRig() {
   await audit.open({ signal: new AbortController().signal });
   const resync = new FakeResync();
   const memory = { current: nothing, snapshot: () => memory.current };
-  const admin = await adminRig({ node: { resync, memory, audit, logger: new FakeLogger() } });
+  const etcd = new FakeEtcdMembers();
+  const membership = new EtcdMembershipService({ members: etcd, clock: new FakeClock() });
+  const admin = await adminRig({ node: { resync, memory, etcd: membership, audit, logger: new FakeLogger() } });
   await admin.server.start();
   const cli = (args: readonly string[], options?: RunOptions) => run([...args, '--data-dir', admin.dataDir], options);
-  return { ...admin, audit, resync, memory, cli };
+  return { ...admin, audit, resync, memory, etcd, cli };
 }

@@ -4,6 +4,7 @@ import { type CliContext, type ExitCode, exitCodes, UsageError } from './context
 import type { LocalVerbs } from './local-verbs.js';
 import { paint, structured } from './output.js';
 import { addDev, addFleetDaemons } from './verbs/daemons.js';
+import { addEtcdVerbs } from './verbs/etcd.js';
 import { addAudit, addRestore } from './verbs/files.js';
 import { addBackup, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
 import { addAgentVerbs, addOperations } from './verbs/node.js';
@@ -25,6 +26,7 @@ const verbs = [
   addNodeVerbs,
   addTokenVerbs,
   addAgentVerbs,
+  addEtcdVerbs,
   addBackup,
 ];
 

@@ -6,6 +6,7 @@ import type { ServiceManager } from '../../ports/instruction/service-manager.js'
 import type { TaskExit, TaskId } from '../../ports/instruction/task-runner.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
 import type { DnsmasqEffect } from '../dnsmasq/dnsmasq-effect.js';
+import type { EtcdRemovalEffect } from '../etcd/etcd-removal-effect.js';
 import { type HelmEffect, helmTaskAnswer } from '../kubernetes/helm-effect.js';
 import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
 import { type ScriptEffect, scriptAnswer } from './script-effect.js';
@@ -36,6 +37,7 @@ export interface EffectParts {
   readonly kubernetes: KubernetesEffect;
   readonly helm: HelmEffect;
   readonly dnsmasq: DnsmasqEffect;
+  readonly etcd: EtcdRemovalEffect;
   readonly nodeIsReady: () => boolean;
 }
 
@@ -48,7 +50,7 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services, kubernetes, helm, dnsmasq } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm, dnsmasq, etcd } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
@@ -65,6 +67,8 @@ export class Effects {
         return { answer: await helm.uninstall(plan, context) };
       case 'update_dnsmasq':
         return { answer: await dnsmasq.run(plan, context) };
+      case 'remove_etcd_member':
+        return { answer: await etcd.run(plan, context) };
       case 'web_request':
         return { answer: await this.#webRequest(plan, context) };
       case 'restart_service': {

@@ -25,6 +25,7 @@ import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
 import type { Subsystem } from '../agent/subsystem.js';
 import type { DnsmasqEffect } from '../dnsmasq/dnsmasq-effect.js';
+import type { EtcdRemovalEffect } from '../etcd/etcd-removal-effect.js';
 import type { HelmEffect } from '../kubernetes/helm-effect.js';
 import type { KubernetesEffect } from '../kubernetes/kubernetes-effect.js';
 import type { LinkSession, LinkUser } from '../link/link-session.js';
@@ -70,6 +71,7 @@ export interface InstructionEngineParts {
   readonly kubernetes: KubernetesEffect;
   readonly helm: HelmEffect;
   readonly dnsmasq: DnsmasqEffect;
+  readonly etcd: EtcdRemovalEffect;
   readonly reading: Reading;
 }
 
@@ -100,8 +102,8 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
       finished: (item, ended) => this.#finished(item, ended),
     };
     const scripts = new ScriptEffect({ web, tasks, clock, sha256, sources: parts.sources, env: parts.scriptEnv });
-    const { kubernetes, helm, dnsmasq } = parts;
-    const effects = new Effects({ web, services, scripts, nodeIsReady, kubernetes, helm, dnsmasq });
+    const { kubernetes, helm, dnsmasq, etcd } = parts;
+    const effects = new Effects({ web, services, scripts, nodeIsReady, kubernetes, helm, dnsmasq, etcd });
     const shared = { journal, tasks, clock, logger, records, effects, sha256, boot, reading: parts.reading };
     this.#parts = parts;
     this.#results = new Results(shared);

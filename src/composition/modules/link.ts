@@ -17,6 +17,7 @@ import { SqliteViewStore } from '../../adapters/log/sqlite-view-store.js';
 import { UndiciWebClient } from '../../adapters/outbound/undici-web-client.js';
 import { RenewalSubsystem } from '../../app/certificate/renewal-subsystem.js';
 import { VipRoutesSubsystem } from '../../app/dataplane/vip-routes-subsystem.js';
+import { EtcdRemovalEffect } from '../../app/etcd/etcd-removal-effect.js';
 import { InstructionEngine } from '../../app/instruction/instruction-engine.js';
 import { HelmEffect } from '../../app/kubernetes/helm-effect.js';
 import { KubernetesEffect } from '../../app/kubernetes/kubernetes-effect.js';
@@ -203,6 +204,7 @@ function bindInstructions(bind: Bind): void {
         kubernetes,
         helm,
         dnsmasq,
+        etcd,
         web,
         agent,
         clock,
@@ -227,6 +229,7 @@ function bindInstructions(bind: Bind): void {
           kubernetes,
           helm,
           dnsmasq,
+          etcd: new EtcdRemovalEffect(etcd),
           reading: { yaml: parseYamlDocuments },
         }),
       [
@@ -239,6 +242,7 @@ function bindInstructions(bind: Bind): void {
         NodePorts.kubernetes,
         NodePorts.helm,
         NodePorts.dnsmasq,
+        NodePorts.etcd,
         NodePorts.web,
         Root.agent,
         Ports.clock,

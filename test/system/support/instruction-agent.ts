@@ -5,6 +5,8 @@ import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { SqliteJournal } from '../../../src/adapters/instruction/sqlite-journal.js';
 import { DnsmasqEffect } from '../../../src/app/dnsmasq/dnsmasq-effect.js';
+import { EtcdMembershipService } from '../../../src/app/etcd/etcd-membership-service.js';
+import { EtcdRemovalEffect } from '../../../src/app/etcd/etcd-removal-effect.js';
 import { InstructionEngine } from '../../../src/app/instruction/instruction-engine.js';
 import { HelmEffect } from '../../../src/app/kubernetes/helm-effect.js';
 import { KubernetesEffect } from '../../../src/app/kubernetes/kubernetes-effect.js';
@@ -14,6 +16,7 @@ import type { LinkMessage, ServerMessage } from '../../../src/domain/link/model.
 import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
 import { FakeCommandRunner } from '../../fakes/fake-command-runner.js';
 import { FakeDnsmasqConfig } from '../../fakes/fake-dnsmasq-config.js';
+import { FakeEtcdMembers } from '../../fakes/fake-etcd-members.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeServiceManager } from '../../fakes/fake-service-manager.js';
 import { FakeUnits } from '../../fakes/fake-units.js';
@@ -51,6 +54,7 @@ const engine = new InstructionEngine({
   scriptEnv: env,
   kubernetes: new KubernetesEffect(kubernetes),
   helm: new HelmEffect(kubernetes),
+  etcd: new EtcdRemovalEffect(new EtcdMembershipService({ members: new FakeEtcdMembers(), clock })),
   dnsmasq: new DnsmasqEffect({ config: new FakeDnsmasqConfig(), units: new FakeUnits(clock), clock, sha256, boot: 'boot-1' }),
   reading: { yaml: () => [] },
 });
