@@ -10,6 +10,7 @@ import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
 import { dnsmasqModule } from './modules/dnsmasq.js';
+import { etcdModule } from './modules/etcd.js';
 import { healthModule } from './modules/health.js';
 import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
@@ -32,6 +33,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     kubernetesModule,
     overlayModule,
     dnsmasqModule,
+    etcdModule,
     dataplaneModule,
     healthModule,
     nodeAdminModule,

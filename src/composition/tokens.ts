@@ -24,6 +24,7 @@ import type { Dispatcher } from '../app/dispatch/dispatcher.js';
 import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
 import type { InstructionBook } from '../app/dispatch/instruction-book.js';
 import type { DnsmasqEffect } from '../app/dnsmasq/dnsmasq-effect.js';
+import type { EtcdMembershipService } from '../app/etcd/etcd-membership-service.js';
 import type { Cordons } from '../app/fleet/cordons.js';
 import type { FleetSubsystem } from '../app/fleet/fleet-subsystem.js';
 import type { NodeEvents } from '../app/fleet/node-events.js';
@@ -145,6 +146,7 @@ export const NodePorts = {
   /** What each capability does for an instruction. */
   effects: token<CapabilityEffects>('node.effects'),
   dnsmasq: token<DnsmasqEffect>('node.dnsmasq'),
+  etcd: token<EtcdMembershipService>('node.etcd'),
   web: token<WebClient>('node.web'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { parseYamlDocuments } from '../../src/adapters/kubernetes/yaml-documents.js';
 import { DnsmasqEffect } from '../../src/app/dnsmasq/dnsmasq-effect.js';
+import { EtcdMembershipService } from '../../src/app/etcd/etcd-membership-service.js';
+import { EtcdRemovalEffect } from '../../src/app/etcd/etcd-removal-effect.js';
 import type { CapabilityEffects } from '../../src/app/instruction/effects.js';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
 import { SealedJournal } from '../../src/app/instruction/sealed-journal.js';
@@ -16,6 +18,7 @@ import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeClock } from '../fakes/fake-clock.js';
 import { FakeCommandRunner } from '../fakes/fake-command-runner.js';
 import { FakeDnsmasqConfig } from '../fakes/fake-dnsmasq-config.js';
+import { FakeEtcdMembers } from '../fakes/fake-etcd-members.js';
 import { FakeJoinSecrets } from '../fakes/fake-join-secrets.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
@@ -113,6 +116,7 @@ export class InstructionWorld {
   readonly sealer = new FakeSealer();
   readonly overlay = new FakeOverlayDevice();
   readonly dnsmasq = new FakeDnsmasqConfig();
+  readonly etcd = new FakeEtcdMembers();
   readonly units = new FakeUnits(this.clock);
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
@@ -140,6 +144,7 @@ export class InstructionWorld {
     const kubernetes = { commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env: ENV };
     return {
       dnsmasq: new DnsmasqEffect({ config: this.dnsmasq, units: this.units, clock, sha256, boot: 'boot-1' }),
+      etcd: new EtcdRemovalEffect(new EtcdMembershipService({ members: this.etcd, clock })),
       helm: new HelmEffect(kubernetes),
       join: new JoinEffect({ ...kubernetes, secrets: this.join }),
       kubernetes: new KubernetesEffect(kubernetes),

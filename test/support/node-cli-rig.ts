@@ -1,6 +1,9 @@
+import { EtcdMembershipService } from '../../src/app/etcd/etcd-membership-service.js';
 import type { InstructionSnapshot } from '../../src/ports/driving/instruction-memory.js';
 import type { SyncedOverlay } from '../../src/ports/driving/overlay-sync.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
+import { FakeClock } from '../fakes/fake-clock.js';
+import { FakeEtcdMembers } from '../fakes/fake-etcd-members.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
 import { FakeResync } from '../fakes/fake-resync.js';
 import { adminRig } from './admin-rig.js';
@@ -20,8 +23,10 @@ export async function nodeCliRig() {
     answer: { address: '', peers: 0, failed: [] } as SyncedOverlay,
     sync: async () => overlay.answer,
   };
-  const admin = await adminRig({ node: { resync, memory, overlay, audit, logger: new FakeLogger() } });
+  const etcd = new FakeEtcdMembers();
+  const membership = new EtcdMembershipService({ members: etcd, clock: new FakeClock() });
+  const admin = await adminRig({ node: { resync, memory, overlay, etcd: membership, audit, logger: new FakeLogger() } });
   await admin.server.start();
   const cli = (args: readonly string[], options?: RunOptions) => run([...args, '--data-dir', admin.dataDir], options);
-  return { ...admin, audit, resync, memory, overlay, cli };
+  return { ...admin, audit, resync, memory, overlay, etcd, cli };
 }

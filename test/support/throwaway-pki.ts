@@ -14,7 +14,7 @@ export interface Wanted {
   readonly organization?: string;
   /** `DNS:localhost`, `URI:…` */
   readonly san?: readonly string[];
-  readonly usage?: 'clientAuth' | 'serverAuth';
+  readonly usage?: 'clientAuth' | 'serverAuth' | 'serverAuth,clientAuth';
   /** `YYYYMMDDHHMMSSZ`; a year round now when they are not said. */
   readonly from?: string;
   readonly to?: string;

@@ -165,6 +165,25 @@ export class GrpcAdminClient {
     return this.#unary(this.#node.syncOverlay.bind(this.#node), {}, options);
   }
 
+  listEtcdMembers(options: CallOptions): Promise<nodeWire.ListEtcdMembersResponse> {
+    return this.#unary(this.#node.listEtcdMembers.bind(this.#node), {}, options);
+  }
+
+  removeEtcdMember(request: nodeWire.RemoveEtcdMemberRequest, options: CallOptions): Promise<nodeWire.RemoveEtcdMemberResponse> {
+    return this.#unary(this.#node.removeEtcdMember.bind(this.#node), request, options);
+  }
+
+  addEtcdMember(request: nodeWire.AddEtcdMemberRequest, options: CallOptions): Promise<nodeWire.AddEtcdMemberResponse> {
+    return this.#unary(this.#node.addEtcdMember.bind(this.#node), request, options);
+  }
+
+  promoteEtcdMember(
+    request: nodeWire.PromoteEtcdMemberRequest,
+    options: CallOptions,
+  ): Promise<nodeWire.PromoteEtcdMemberResponse> {
+    return this.#unary(this.#node.promoteEtcdMember.bind(this.#node), request, options);
+  }
+
   close(): void {
     this.#client.close();
     this.#fleet.close();

@@ -1,5 +1,8 @@
+import type { AdminCaller } from '../../domain/admin/model.js';
+import { type EtcdMember, formatMemberId, memberId, peerUrl } from '../../domain/etcd/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
+import type { EtcdMembership } from '../../ports/driving/etcd-membership.js';
 import type { InstructionMemory, InstructionSnapshot, InstructionView } from '../../ports/driving/instruction-memory.js';
 import type { OverlaySync } from '../../ports/driving/overlay-sync.js';
 import type { Resync, ResyncOutcome } from '../../ports/driving/resync.js';
@@ -12,6 +15,7 @@ export interface NodeParts {
   readonly resync: Resync;
   readonly memory: InstructionMemory;
   readonly overlay: OverlaySync;
+  readonly etcd: EtcdMembership;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
   readonly logger: Logger;
@@ -22,7 +26,10 @@ const USUAL_WAIT_MS = 30_000;
 /** Below what the caller waits for an answer of any kind. */
 const LONGEST_WAIT_MS = 110_000;
 
-export function nodeHandlers(calls: GrpcCalls, { resync, memory, overlay, audit, logger }: NodeParts): wire.NodeServiceServer {
+export function nodeHandlers(
+  calls: GrpcCalls,
+  { resync, memory, overlay, etcd, audit, logger }: NodeParts,
+): wire.NodeServiceServer {
   const audited = new Audited(audit, logger);
   return {
     resync: calls.unary(async ({ accept, timeoutMs }, signal, caller) => {
@@ -39,7 +46,37 @@ export function nodeHandlers(calls: GrpcCalls, { resync, memory, overlay, audit,
       const { failed, ...synced } = await audited.run(record, { signal }, () => overlay.sync({ signal }));
       return { ...synced, failed: failed.map((one) => ({ ...one })) };
     }),
+    ...etcdHandlers(calls, etcd, audited),
   };
+}
+
+type EtcdCall = 'listEtcdMembers' | 'removeEtcdMember' | 'addEtcdMember' | 'promoteEtcdMember';
+
+function etcdHandlers(calls: GrpcCalls, etcd: EtcdMembership, audited: Audited): Pick<wire.NodeServiceServer, EtcdCall> {
+  const record = (caller: AdminCaller, what: string, tag: string) => ({ caller, type: `admin.etcd_${what}`, tag, payload: '' });
+  return {
+    listEtcdMembers: calls.unary(async (_, signal) => ({ members: (await etcd.list({ signal })).map(memberToWire) })),
+    removeEtcdMember: calls.unary(async ({ id }, signal, caller) => {
+      const member = memberId(id);
+      await audited.run(record(caller, 'remove', formatMemberId(member)), { signal }, () => etcd.remove(member, { signal }));
+      return {};
+    }),
+    addEtcdMember: calls.unary(async ({ peerUrl: text }, signal, caller) => {
+      const url = peerUrl(text);
+      if (url === undefined)
+        throw new AgentError('etcd.refused', { problem: `${text} is no peer URL, as https://10.0.0.4:2380` });
+      return audited.run(record(caller, 'add', url), { signal }, () => etcd.add(url, { signal }));
+    }),
+    promoteEtcdMember: calls.unary(async ({ id }, signal, caller) => {
+      const member = memberId(id);
+      await audited.run(record(caller, 'promote', formatMemberId(member)), { signal }, () => etcd.promote(member, { signal }));
+      return {};
+    }),
+  };
+}
+
+function memberToWire({ peerUrls, clientUrls, problem, ...member }: EtcdMember): wire.EtcdMember {
+  return { ...member, peerUrls: [...peerUrls], clientUrls: [...clientUrls], problem: problem ?? '' };
 }
 
 /** @throws AgentError `admin.waited` */

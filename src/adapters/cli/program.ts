@@ -6,6 +6,7 @@ import { paint, structured } from './output.js';
 import { addAdopt } from './verbs/adoption.js';
 import { addCertificateVerbs } from './verbs/certificates.js';
 import { addDev, addFleetDaemons } from './verbs/daemons.js';
+import { addEtcdVerbs } from './verbs/etcd.js';
 import { addAudit, addRestore } from './verbs/files.js';
 import { addBackup, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
 import { addAgentVerbs, addOperations } from './verbs/node.js';
@@ -31,6 +32,7 @@ const verbs = [
   addCertificateVerbs,
   addAgentVerbs,
   addSync,
+  addEtcdVerbs,
   addBackup,
 ];
 

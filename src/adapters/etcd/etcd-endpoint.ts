@@ -1,5 +1,5 @@
 import { Channel, type ChannelCredentials, credentials } from '@grpc/grpc-js';
-import { KVClient, WatchClient } from '../generated/etcd/etcdserverpb/rpc.js';
+import { ClusterClient, KVClient, MaintenanceClient, WatchClient } from '../generated/etcd/etcdserverpb/rpc.js';
 
 /** PEM. Without a CA the system's are trusted. */
 export interface EtcdTls {
@@ -30,6 +30,8 @@ export class EtcdEndpoint {
   readonly url: string;
   readonly kv: KVClient;
   readonly watch: WatchClient;
+  readonly cluster: ClusterClient;
+  readonly maintenance: MaintenanceClient;
   readonly #channel: Channel;
 
   /** `url`: `http://host:port` or `https://host:port`. */
@@ -41,6 +43,8 @@ export class EtcdEndpoint {
     this.#channel = new Channel(target, secure, channelOptions);
     this.kv = new KVClient(target, secure, { channelOverride: this.#channel });
     this.watch = new WatchClient(target, secure, { channelOverride: this.#channel });
+    this.cluster = new ClusterClient(target, secure, { channelOverride: this.#channel });
+    this.maintenance = new MaintenanceClient(target, secure, { channelOverride: this.#channel });
   }
 
   close(): void {

@@ -6,6 +6,7 @@ import type { ServiceManager } from '../../ports/instruction/service-manager.js'
 import type { TaskExit, TaskId } from '../../ports/instruction/task-runner.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
 import type { DnsmasqEffect } from '../dnsmasq/dnsmasq-effect.js';
+import type { EtcdRemovalEffect } from '../etcd/etcd-removal-effect.js';
 import { type HelmEffect, helmTaskAnswer } from '../kubernetes/helm-effect.js';
 import type { JoinEffect } from '../kubernetes/join-effect.js';
 import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
@@ -34,6 +35,7 @@ export interface EffectResult {
 /** What each capability does for an instruction. */
 export interface CapabilityEffects {
   readonly dnsmasq: DnsmasqEffect;
+  readonly etcd: EtcdRemovalEffect;
   readonly helm: HelmEffect;
   readonly join: JoinEffect;
   readonly kubernetes: KubernetesEffect;
@@ -56,7 +58,7 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq, etcd } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
@@ -77,6 +79,8 @@ export class Effects {
         return { answer: await overlay.run(plan, context) };
       case 'update_dnsmasq':
         return { answer: await dnsmasq.run(plan, context) };
+      case 'remove_etcd_member':
+        return { answer: await etcd.run(plan, context) };
       case 'web_request':
         return { answer: await this.#webRequest(plan, context) };
       case 'restart_service': {

@@ -2,7 +2,7 @@ import { ContainerModule } from 'inversify';
 import { GrpcAdminServer } from '../../adapters/admin/grpc-admin-server.js';
 import type { NodeParts } from '../../adapters/admin/node-handlers.js';
 import { linkStatus } from '../../app/link/link-status.js';
-import { NodeSubsystems, Ports, Root, Servers, UseCases } from '../tokens.js';
+import { NodePorts, NodeSubsystems, Ports, Root, Servers, UseCases } from '../tokens.js';
 
 export const adminModule = new ContainerModule(({ bind }) => {
   bind(Servers.admin)
@@ -30,8 +30,8 @@ export const nodeAdminModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.node)
     .toResolvedValue(
-      (resync, memory, overlay, audit, logger): NodeParts => ({ resync, memory, overlay, audit, logger }),
-      [NodeSubsystems.logConsumer, NodeSubsystems.engine, NodeSubsystems.overlay, Ports.audit, Ports.logger],
+      (resync, memory, overlay, etcd, audit, logger): NodeParts => ({ resync, memory, overlay, etcd, audit, logger }),
+      [NodeSubsystems.logConsumer, NodeSubsystems.engine, NodeSubsystems.overlay, NodePorts.etcd, Ports.audit, Ports.logger],
     )
     .inSingletonScope();
 });

@@ -14,6 +14,7 @@ import { GrpcLogConnection } from '../../adapters/log/grpc-log-connection.js';
 import { SqliteViewStore } from '../../adapters/log/sqlite-view-store.js';
 import { RenewalSubsystem } from '../../app/certificate/renewal-subsystem.js';
 import { VipRoutesSubsystem } from '../../app/dataplane/vip-routes-subsystem.js';
+import { EtcdRemovalEffect } from '../../app/etcd/etcd-removal-effect.js';
 import { InstructionEngine } from '../../app/instruction/instruction-engine.js';
 import { SealedJournal } from '../../app/instruction/sealed-journal.js';
 import { LinkSubsystem } from '../../app/link/link-subsystem.js';
@@ -166,8 +167,11 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (dnsmasq, helm, join, kubernetes, overlay) => ({ dnsmasq, helm, join, kubernetes, overlay }),
-      [NodePorts.dnsmasq, NodePorts.helm, NodePorts.join, NodePorts.kubernetes, NodePorts.overlayEffect],
+      (dnsmasq, etcd, helm, join, kubernetes, overlay) => ({
+        ...{ dnsmasq, helm, join, kubernetes, overlay },
+        etcd: new EtcdRemovalEffect(etcd),
+      }),
+      [NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes, NodePorts.overlayEffect],
     )
     .inSingletonScope();
   bind(NodeSubsystems.engine)

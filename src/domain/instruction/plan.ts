@@ -1,4 +1,5 @@
 import type { DnsmasqPlan } from '../dnsmasq/model.js';
+import type { EtcdRemovalPlan } from '../etcd/model.js';
 import type { HelmInstallPlan, HelmUninstallPlan } from '../kubernetes/helm.js';
 import type { KubectlTask, KubernetesPlan } from '../kubernetes/model.js';
 import type { OverlayPlanned } from '../overlay/plan.js';
@@ -9,6 +10,7 @@ export type Plan =
   | ScriptPlan
   | WebPlan
   | DnsmasqPlan
+  | EtcdRemovalPlan
   | KubernetesPlan
   | { readonly do: 'join_command'; readonly asControlPlane: boolean }
   | HelmInstallPlan

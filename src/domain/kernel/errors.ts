@@ -239,6 +239,17 @@ export const errorCodes = {
     retry: true,
     remedy: 'install dnsmasq as a service, and let nothing but a file of the agent stand at the place that is named',
   },
+  'etcd.refused': {
+    kind: 'denied',
+    retry: false,
+    remedy: 'look at `holdfast etcd list`: what is sick is mended or removed first, and the last member stays',
+  },
+  'etcd.unavailable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast etcd list`, and into the log of the etcd of this machine; without a quorum restore a snapshot',
+  },
+  'etcd.unknown_member': { kind: 'not_found', retry: false, remedy: 'take the id from `holdfast etcd list`' },
   'fleet.unknown_certificate': {
     kind: 'not_found',
     retry: false,

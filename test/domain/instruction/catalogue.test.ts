@@ -24,7 +24,7 @@ UNINSTALL_HELM_CHART helm/* work 900000 repeat 256K built
 RUN_WEB_REQUEST - work 30000 never 256K built
 UNINSTALL_NODE * urgent - never 256K? later
 REINSTALL_NODE * urgent - never 256K later
-REMOVE_ETCD_MEMBER etcd work 120000 probe 256K later
+REMOVE_ETCD_MEMBER etcd work 120000 probe 256K built
 UPDATE_DNSMASQ dnsmasq work 60000 probe 4096K built
 UPGRADE_NODE_K8S k8s-packages+kubeadm+etcd+kubectl work 3600000 probe 256K later
 VIP_ASSIGN vip urgent 4000 never 256K later

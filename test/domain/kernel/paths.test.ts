@@ -46,6 +46,7 @@ describe('makePaths', () => {
       certs: '/var/lib/holdfast/certs',
       enrolment: '/var/lib/holdfast/enrolment.json',
       journalDb: '/var/lib/holdfast/journal.db',
+      dnsmasqMemory: '/var/lib/holdfast/dnsmasq.json',
       viewDb: '/var/lib/holdfast/view.db',
       run: '/var/lib/holdfast/run',
     });

@@ -54,7 +54,7 @@ test('networks and addresses', () => {
 
 describe('I4: the payload of SET_VPN_PEERS', () => {
   test('is a plan', () => {
-    expect(setVpnPeers.read?.({ peers: [good], address: '10.78.0.1/16' })).toMatchObject({
+    expect(setVpnPeers.read?.({ peers: [good], address: '10.78.0.1/16' }, { yaml: () => [] })).toMatchObject({
       work: { plan: { do: 'set_overlay', wanted: { peers: [{ publicKey: keyOf('a') }] } }, newestOnly: true },
     });
   });
@@ -66,6 +66,6 @@ describe('I4: the payload of SET_VPN_PEERS', () => {
     ['too many networks', { peers: [{ ...good, extraAllowedIps: Array(257).fill('10.0.0.1') }] }, /at most 256/],
     ['too many peers', { peers: Array(10_001).fill(good) }, /at most 10000/],
   ])('%s is refused', (_, payload, problem) => {
-    expect(setVpnPeers.read?.(payload)).toEqual({ problem: expect.stringMatching(problem) });
+    expect(setVpnPeers.read?.(payload, { yaml: () => [] })).toEqual({ problem: expect.stringMatching(problem) });
   });
 });

@@ -6,6 +6,8 @@ import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { NativeTaskRunner } from '../../../src/adapters/instruction/native-task-runner.js';
 import { SqliteJournal } from '../../../src/adapters/instruction/sqlite-journal.js';
 import { DnsmasqEffect } from '../../../src/app/dnsmasq/dnsmasq-effect.js';
+import { EtcdMembershipService } from '../../../src/app/etcd/etcd-membership-service.js';
+import { EtcdRemovalEffect } from '../../../src/app/etcd/etcd-removal-effect.js';
 import { InstructionEngine } from '../../../src/app/instruction/instruction-engine.js';
 import { HelmEffect } from '../../../src/app/kubernetes/helm-effect.js';
 import { JoinEffect } from '../../../src/app/kubernetes/join-effect.js';
@@ -17,6 +19,7 @@ import type { LinkMessage, ServerMessage } from '../../../src/domain/link/model.
 import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
 import { FakeCommandRunner } from '../../fakes/fake-command-runner.js';
 import { FakeDnsmasqConfig } from '../../fakes/fake-dnsmasq-config.js';
+import { FakeEtcdMembers } from '../../fakes/fake-etcd-members.js';
 import { FakeJoinSecrets } from '../../fakes/fake-join-secrets.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeServiceManager } from '../../fakes/fake-service-manager.js';
@@ -56,6 +59,7 @@ const engine = new InstructionEngine({
   scriptEnv: env,
   effects: {
     dnsmasq: new DnsmasqEffect({ config: new FakeDnsmasqConfig(), units: new FakeUnits(clock), clock, sha256, boot: 'boot-1' }),
+    etcd: new EtcdRemovalEffect(new EtcdMembershipService({ members: new FakeEtcdMembers(), clock })),
     helm: new HelmEffect(kubernetes),
     join: new JoinEffect({ ...kubernetes, secrets: new FakeJoinSecrets() }),
     kubernetes: new KubernetesEffect(kubernetes),

@@ -179,6 +179,74 @@ export interface WatchResponse {
   events: Event[];
 }
 
+export interface Member {
+  ID: bigint;
+  /** Empty for a member that has never started. */
+  name: string;
+  peerURLs: string[];
+  /** Empty for a member that has never started. */
+  clientURLs: string[];
+  isLearner: boolean;
+}
+
+export interface MemberAddRequest {
+  peerURLs: string[];
+  isLearner: boolean;
+}
+
+export interface MemberAddResponse {
+  header: ResponseHeader | undefined;
+  member: Member | undefined;
+  members: Member[];
+}
+
+export interface MemberRemoveRequest {
+  ID: bigint;
+}
+
+export interface MemberRemoveResponse {
+  header: ResponseHeader | undefined;
+  members: Member[];
+}
+
+export interface MemberListRequest {
+  /** Since 3.5; older ones answer what they know. */
+  linearizable: boolean;
+}
+
+export interface MemberListResponse {
+  header: ResponseHeader | undefined;
+  members: Member[];
+}
+
+export interface MemberPromoteRequest {
+  ID: bigint;
+}
+
+export interface MemberPromoteResponse {
+  header: ResponseHeader | undefined;
+  members: Member[];
+}
+
+export interface StatusRequest {
+}
+
+export interface StatusResponse {
+  header: ResponseHeader | undefined;
+  version: string;
+  dbSize: bigint;
+  /** 0: it knows of none. */
+  leader: bigint;
+}
+
+export interface MoveLeaderRequest {
+  targetID: bigint;
+}
+
+export interface MoveLeaderResponse {
+  header: ResponseHeader | undefined;
+}
+
 function createBaseResponseHeader(): ResponseHeader {
   return { clusterId: 0n, memberId: 0n, revision: 0n, raftTerm: 0n };
 }
@@ -1916,6 +1984,897 @@ export const WatchResponse: MessageFns<WatchResponse> = {
   },
 };
 
+function createBaseMember(): Member {
+  return { ID: 0n, name: "", peerURLs: [], clientURLs: [], isLearner: false };
+}
+
+export const Member: MessageFns<Member> = {
+  encode(message: Member, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.ID !== 0n) {
+      if (BigInt.asUintN(64, message.ID) !== message.ID) {
+        throw new globalThis.Error("value provided for field message.ID of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.ID);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    for (const v of message.peerURLs) {
+      writer.uint32(26).string(v!);
+    }
+    for (const v of message.clientURLs) {
+      writer.uint32(34).string(v!);
+    }
+    if (message.isLearner !== false) {
+      writer.uint32(40).bool(message.isLearner);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Member {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMember();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.ID = reader.uint64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.peerURLs.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.clientURLs.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.isLearner = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Member>): Member {
+    return Member.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Member>): Member {
+    const message = createBaseMember();
+    message.ID = (object.ID !== undefined && object.ID !== null) ? BigInt(object.ID) : 0n;
+    message.name = object.name ?? "";
+    message.peerURLs = object.peerURLs?.map((e) => e) || [];
+    message.clientURLs = object.clientURLs?.map((e) => e) || [];
+    message.isLearner = object.isLearner ?? false;
+    return message;
+  },
+};
+
+function createBaseMemberAddRequest(): MemberAddRequest {
+  return { peerURLs: [], isLearner: false };
+}
+
+export const MemberAddRequest: MessageFns<MemberAddRequest> = {
+  encode(message: MemberAddRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.peerURLs) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.isLearner !== false) {
+      writer.uint32(16).bool(message.isLearner);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemberAddRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemberAddRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.peerURLs.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.isLearner = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MemberAddRequest>): MemberAddRequest {
+    return MemberAddRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MemberAddRequest>): MemberAddRequest {
+    const message = createBaseMemberAddRequest();
+    message.peerURLs = object.peerURLs?.map((e) => e) || [];
+    message.isLearner = object.isLearner ?? false;
+    return message;
+  },
+};
+
+function createBaseMemberAddResponse(): MemberAddResponse {
+  return { header: undefined, member: undefined, members: [] };
+}
+
+export const MemberAddResponse: MessageFns<MemberAddResponse> = {
+  encode(message: MemberAddResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.header !== undefined) {
+      ResponseHeader.encode(message.header, writer.uint32(10).fork()).join();
+    }
+    if (message.member !== undefined) {
+      Member.encode(message.member, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.members) {
+      Member.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemberAddResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemberAddResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.header = ResponseHeader.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.member = Member.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.members.push(Member.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MemberAddResponse>): MemberAddResponse {
+    return MemberAddResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MemberAddResponse>): MemberAddResponse {
+    const message = createBaseMemberAddResponse();
+    message.header = (object.header !== undefined && object.header !== null)
+      ? ResponseHeader.fromPartial(object.header)
+      : undefined;
+    message.member = (object.member !== undefined && object.member !== null)
+      ? Member.fromPartial(object.member)
+      : undefined;
+    message.members = object.members?.map((e) => Member.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseMemberRemoveRequest(): MemberRemoveRequest {
+  return { ID: 0n };
+}
+
+export const MemberRemoveRequest: MessageFns<MemberRemoveRequest> = {
+  encode(message: MemberRemoveRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.ID !== 0n) {
+      if (BigInt.asUintN(64, message.ID) !== message.ID) {
+        throw new globalThis.Error("value provided for field message.ID of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.ID);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemberRemoveRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemberRemoveRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.ID = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MemberRemoveRequest>): MemberRemoveRequest {
+    return MemberRemoveRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MemberRemoveRequest>): MemberRemoveRequest {
+    const message = createBaseMemberRemoveRequest();
+    message.ID = (object.ID !== undefined && object.ID !== null) ? BigInt(object.ID) : 0n;
+    return message;
+  },
+};
+
+function createBaseMemberRemoveResponse(): MemberRemoveResponse {
+  return { header: undefined, members: [] };
+}
+
+export const MemberRemoveResponse: MessageFns<MemberRemoveResponse> = {
+  encode(message: MemberRemoveResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.header !== undefined) {
+      ResponseHeader.encode(message.header, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.members) {
+      Member.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemberRemoveResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemberRemoveResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.header = ResponseHeader.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.members.push(Member.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MemberRemoveResponse>): MemberRemoveResponse {
+    return MemberRemoveResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MemberRemoveResponse>): MemberRemoveResponse {
+    const message = createBaseMemberRemoveResponse();
+    message.header = (object.header !== undefined && object.header !== null)
+      ? ResponseHeader.fromPartial(object.header)
+      : undefined;
+    message.members = object.members?.map((e) => Member.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseMemberListRequest(): MemberListRequest {
+  return { linearizable: false };
+}
+
+export const MemberListRequest: MessageFns<MemberListRequest> = {
+  encode(message: MemberListRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.linearizable !== false) {
+      writer.uint32(8).bool(message.linearizable);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemberListRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemberListRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.linearizable = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MemberListRequest>): MemberListRequest {
+    return MemberListRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MemberListRequest>): MemberListRequest {
+    const message = createBaseMemberListRequest();
+    message.linearizable = object.linearizable ?? false;
+    return message;
+  },
+};
+
+function createBaseMemberListResponse(): MemberListResponse {
+  return { header: undefined, members: [] };
+}
+
+export const MemberListResponse: MessageFns<MemberListResponse> = {
+  encode(message: MemberListResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.header !== undefined) {
+      ResponseHeader.encode(message.header, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.members) {
+      Member.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemberListResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemberListResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.header = ResponseHeader.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.members.push(Member.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MemberListResponse>): MemberListResponse {
+    return MemberListResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MemberListResponse>): MemberListResponse {
+    const message = createBaseMemberListResponse();
+    message.header = (object.header !== undefined && object.header !== null)
+      ? ResponseHeader.fromPartial(object.header)
+      : undefined;
+    message.members = object.members?.map((e) => Member.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseMemberPromoteRequest(): MemberPromoteRequest {
+  return { ID: 0n };
+}
+
+export const MemberPromoteRequest: MessageFns<MemberPromoteRequest> = {
+  encode(message: MemberPromoteRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.ID !== 0n) {
+      if (BigInt.asUintN(64, message.ID) !== message.ID) {
+        throw new globalThis.Error("value provided for field message.ID of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.ID);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemberPromoteRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemberPromoteRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.ID = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MemberPromoteRequest>): MemberPromoteRequest {
+    return MemberPromoteRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MemberPromoteRequest>): MemberPromoteRequest {
+    const message = createBaseMemberPromoteRequest();
+    message.ID = (object.ID !== undefined && object.ID !== null) ? BigInt(object.ID) : 0n;
+    return message;
+  },
+};
+
+function createBaseMemberPromoteResponse(): MemberPromoteResponse {
+  return { header: undefined, members: [] };
+}
+
+export const MemberPromoteResponse: MessageFns<MemberPromoteResponse> = {
+  encode(message: MemberPromoteResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.header !== undefined) {
+      ResponseHeader.encode(message.header, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.members) {
+      Member.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemberPromoteResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemberPromoteResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.header = ResponseHeader.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.members.push(Member.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MemberPromoteResponse>): MemberPromoteResponse {
+    return MemberPromoteResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MemberPromoteResponse>): MemberPromoteResponse {
+    const message = createBaseMemberPromoteResponse();
+    message.header = (object.header !== undefined && object.header !== null)
+      ? ResponseHeader.fromPartial(object.header)
+      : undefined;
+    message.members = object.members?.map((e) => Member.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseStatusRequest(): StatusRequest {
+  return {};
+}
+
+export const StatusRequest: MessageFns<StatusRequest> = {
+  encode(_: StatusRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StatusRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStatusRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StatusRequest>): StatusRequest {
+    return StatusRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<StatusRequest>): StatusRequest {
+    const message = createBaseStatusRequest();
+    return message;
+  },
+};
+
+function createBaseStatusResponse(): StatusResponse {
+  return { header: undefined, version: "", dbSize: 0n, leader: 0n };
+}
+
+export const StatusResponse: MessageFns<StatusResponse> = {
+  encode(message: StatusResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.header !== undefined) {
+      ResponseHeader.encode(message.header, writer.uint32(10).fork()).join();
+    }
+    if (message.version !== "") {
+      writer.uint32(18).string(message.version);
+    }
+    if (message.dbSize !== 0n) {
+      if (BigInt.asIntN(64, message.dbSize) !== message.dbSize) {
+        throw new globalThis.Error("value provided for field message.dbSize of type int64 too large");
+      }
+      writer.uint32(24).int64(message.dbSize);
+    }
+    if (message.leader !== 0n) {
+      if (BigInt.asUintN(64, message.leader) !== message.leader) {
+        throw new globalThis.Error("value provided for field message.leader of type uint64 too large");
+      }
+      writer.uint32(32).uint64(message.leader);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StatusResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStatusResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.header = ResponseHeader.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.version = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.dbSize = reader.int64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.leader = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StatusResponse>): StatusResponse {
+    return StatusResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StatusResponse>): StatusResponse {
+    const message = createBaseStatusResponse();
+    message.header = (object.header !== undefined && object.header !== null)
+      ? ResponseHeader.fromPartial(object.header)
+      : undefined;
+    message.version = object.version ?? "";
+    message.dbSize = (object.dbSize !== undefined && object.dbSize !== null) ? BigInt(object.dbSize) : 0n;
+    message.leader = (object.leader !== undefined && object.leader !== null) ? BigInt(object.leader) : 0n;
+    return message;
+  },
+};
+
+function createBaseMoveLeaderRequest(): MoveLeaderRequest {
+  return { targetID: 0n };
+}
+
+export const MoveLeaderRequest: MessageFns<MoveLeaderRequest> = {
+  encode(message: MoveLeaderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.targetID !== 0n) {
+      if (BigInt.asUintN(64, message.targetID) !== message.targetID) {
+        throw new globalThis.Error("value provided for field message.targetID of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.targetID);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MoveLeaderRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMoveLeaderRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.targetID = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MoveLeaderRequest>): MoveLeaderRequest {
+    return MoveLeaderRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MoveLeaderRequest>): MoveLeaderRequest {
+    const message = createBaseMoveLeaderRequest();
+    message.targetID = (object.targetID !== undefined && object.targetID !== null) ? BigInt(object.targetID) : 0n;
+    return message;
+  },
+};
+
+function createBaseMoveLeaderResponse(): MoveLeaderResponse {
+  return { header: undefined };
+}
+
+export const MoveLeaderResponse: MessageFns<MoveLeaderResponse> = {
+  encode(message: MoveLeaderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.header !== undefined) {
+      ResponseHeader.encode(message.header, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MoveLeaderResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMoveLeaderResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.header = ResponseHeader.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MoveLeaderResponse>): MoveLeaderResponse {
+    return MoveLeaderResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MoveLeaderResponse>): MoveLeaderResponse {
+    const message = createBaseMoveLeaderResponse();
+    message.header = (object.header !== undefined && object.header !== null)
+      ? ResponseHeader.fromPartial(object.header)
+      : undefined;
+    return message;
+  },
+};
+
 export type KVService = typeof KVService;
 export const KVService = {
   range: {
@@ -2030,6 +2989,193 @@ export interface WatchClient extends Client {
 export const WatchClient = makeGenericClientConstructor(WatchService, "etcdserverpb.Watch") as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): WatchClient;
   service: typeof WatchService;
+  serviceName: string;
+};
+
+export type ClusterService = typeof ClusterService;
+export const ClusterService = {
+  memberAdd: {
+    path: "/etcdserverpb.Cluster/MemberAdd" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: MemberAddRequest): Buffer => Buffer.from(MemberAddRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): MemberAddRequest => MemberAddRequest.decode(value),
+    responseSerialize: (value: MemberAddResponse): Buffer => Buffer.from(MemberAddResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): MemberAddResponse => MemberAddResponse.decode(value),
+  },
+  memberRemove: {
+    path: "/etcdserverpb.Cluster/MemberRemove" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: MemberRemoveRequest): Buffer => Buffer.from(MemberRemoveRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): MemberRemoveRequest => MemberRemoveRequest.decode(value),
+    responseSerialize: (value: MemberRemoveResponse): Buffer =>
+      Buffer.from(MemberRemoveResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): MemberRemoveResponse => MemberRemoveResponse.decode(value),
+  },
+  memberList: {
+    path: "/etcdserverpb.Cluster/MemberList" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: MemberListRequest): Buffer => Buffer.from(MemberListRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): MemberListRequest => MemberListRequest.decode(value),
+    responseSerialize: (value: MemberListResponse): Buffer => Buffer.from(MemberListResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): MemberListResponse => MemberListResponse.decode(value),
+  },
+  memberPromote: {
+    path: "/etcdserverpb.Cluster/MemberPromote" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: MemberPromoteRequest): Buffer => Buffer.from(MemberPromoteRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): MemberPromoteRequest => MemberPromoteRequest.decode(value),
+    responseSerialize: (value: MemberPromoteResponse): Buffer =>
+      Buffer.from(MemberPromoteResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): MemberPromoteResponse => MemberPromoteResponse.decode(value),
+  },
+} as const;
+
+export interface ClusterServer extends UntypedServiceImplementation {
+  memberAdd: handleUnaryCall<MemberAddRequest, MemberAddResponse>;
+  memberRemove: handleUnaryCall<MemberRemoveRequest, MemberRemoveResponse>;
+  memberList: handleUnaryCall<MemberListRequest, MemberListResponse>;
+  memberPromote: handleUnaryCall<MemberPromoteRequest, MemberPromoteResponse>;
+}
+
+export interface ClusterClient extends Client {
+  memberAdd(
+    request: MemberAddRequest,
+    callback: (error: ServiceError | null, response: MemberAddResponse) => void,
+  ): ClientUnaryCall;
+  memberAdd(
+    request: MemberAddRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: MemberAddResponse) => void,
+  ): ClientUnaryCall;
+  memberAdd(
+    request: MemberAddRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: MemberAddResponse) => void,
+  ): ClientUnaryCall;
+  memberRemove(
+    request: MemberRemoveRequest,
+    callback: (error: ServiceError | null, response: MemberRemoveResponse) => void,
+  ): ClientUnaryCall;
+  memberRemove(
+    request: MemberRemoveRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: MemberRemoveResponse) => void,
+  ): ClientUnaryCall;
+  memberRemove(
+    request: MemberRemoveRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: MemberRemoveResponse) => void,
+  ): ClientUnaryCall;
+  memberList(
+    request: MemberListRequest,
+    callback: (error: ServiceError | null, response: MemberListResponse) => void,
+  ): ClientUnaryCall;
+  memberList(
+    request: MemberListRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: MemberListResponse) => void,
+  ): ClientUnaryCall;
+  memberList(
+    request: MemberListRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: MemberListResponse) => void,
+  ): ClientUnaryCall;
+  memberPromote(
+    request: MemberPromoteRequest,
+    callback: (error: ServiceError | null, response: MemberPromoteResponse) => void,
+  ): ClientUnaryCall;
+  memberPromote(
+    request: MemberPromoteRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: MemberPromoteResponse) => void,
+  ): ClientUnaryCall;
+  memberPromote(
+    request: MemberPromoteRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: MemberPromoteResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const ClusterClient = makeGenericClientConstructor(ClusterService, "etcdserverpb.Cluster") as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ClusterClient;
+  service: typeof ClusterService;
+  serviceName: string;
+};
+
+export type MaintenanceService = typeof MaintenanceService;
+export const MaintenanceService = {
+  status: {
+    path: "/etcdserverpb.Maintenance/Status" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: StatusRequest): Buffer => Buffer.from(StatusRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): StatusRequest => StatusRequest.decode(value),
+    responseSerialize: (value: StatusResponse): Buffer => Buffer.from(StatusResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): StatusResponse => StatusResponse.decode(value),
+  },
+  moveLeader: {
+    path: "/etcdserverpb.Maintenance/MoveLeader" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: MoveLeaderRequest): Buffer => Buffer.from(MoveLeaderRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): MoveLeaderRequest => MoveLeaderRequest.decode(value),
+    responseSerialize: (value: MoveLeaderResponse): Buffer => Buffer.from(MoveLeaderResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): MoveLeaderResponse => MoveLeaderResponse.decode(value),
+  },
+} as const;
+
+export interface MaintenanceServer extends UntypedServiceImplementation {
+  status: handleUnaryCall<StatusRequest, StatusResponse>;
+  moveLeader: handleUnaryCall<MoveLeaderRequest, MoveLeaderResponse>;
+}
+
+export interface MaintenanceClient extends Client {
+  status(
+    request: StatusRequest,
+    callback: (error: ServiceError | null, response: StatusResponse) => void,
+  ): ClientUnaryCall;
+  status(
+    request: StatusRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: StatusResponse) => void,
+  ): ClientUnaryCall;
+  status(
+    request: StatusRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: StatusResponse) => void,
+  ): ClientUnaryCall;
+  moveLeader(
+    request: MoveLeaderRequest,
+    callback: (error: ServiceError | null, response: MoveLeaderResponse) => void,
+  ): ClientUnaryCall;
+  moveLeader(
+    request: MoveLeaderRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: MoveLeaderResponse) => void,
+  ): ClientUnaryCall;
+  moveLeader(
+    request: MoveLeaderRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: MoveLeaderResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const MaintenanceClient = makeGenericClientConstructor(
+  MaintenanceService,
+  "etcdserverpb.Maintenance",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): MaintenanceClient;
+  service: typeof MaintenanceService;
   serviceName: string;
 };
 

@@ -90,6 +90,49 @@ export interface JournalledInstruction {
   waitsFor: string;
 }
 
+export interface ListEtcdMembersRequest {
+}
+
+export interface ListEtcdMembersResponse {
+  members: EtcdMember[];
+}
+
+export interface EtcdMember {
+  id: bigint;
+  /** Empty: it has never started. */
+  name: string;
+  peerUrls: string[];
+  clientUrls: string[];
+  isLearner: boolean;
+  isLeader: boolean;
+  /** Why it is not healthy; empty for one that is. */
+  problem: string;
+}
+
+export interface RemoveEtcdMemberRequest {
+  id: bigint;
+}
+
+export interface RemoveEtcdMemberResponse {
+}
+
+export interface AddEtcdMemberRequest {
+  peerUrl: string;
+}
+
+export interface AddEtcdMemberResponse {
+  id: bigint;
+  /** For the new member's `--initial-cluster`, without itself. */
+  initialCluster: string;
+}
+
+export interface PromoteEtcdMemberRequest {
+  id: bigint;
+}
+
+export interface PromoteEtcdMemberResponse {
+}
+
 function createBaseSyncOverlayRequest(): SyncOverlayRequest {
   return {};
 }
@@ -824,6 +867,561 @@ export const JournalledInstruction: MessageFns<JournalledInstruction> = {
   },
 };
 
+function createBaseListEtcdMembersRequest(): ListEtcdMembersRequest {
+  return {};
+}
+
+export const ListEtcdMembersRequest: MessageFns<ListEtcdMembersRequest> = {
+  encode(_: ListEtcdMembersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListEtcdMembersRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListEtcdMembersRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListEtcdMembersRequest>): ListEtcdMembersRequest {
+    return ListEtcdMembersRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ListEtcdMembersRequest>): ListEtcdMembersRequest {
+    const message = createBaseListEtcdMembersRequest();
+    return message;
+  },
+};
+
+function createBaseListEtcdMembersResponse(): ListEtcdMembersResponse {
+  return { members: [] };
+}
+
+export const ListEtcdMembersResponse: MessageFns<ListEtcdMembersResponse> = {
+  encode(message: ListEtcdMembersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.members) {
+      EtcdMember.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListEtcdMembersResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListEtcdMembersResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.members.push(EtcdMember.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListEtcdMembersResponse>): ListEtcdMembersResponse {
+    return ListEtcdMembersResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListEtcdMembersResponse>): ListEtcdMembersResponse {
+    const message = createBaseListEtcdMembersResponse();
+    message.members = object.members?.map((e) => EtcdMember.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseEtcdMember(): EtcdMember {
+  return { id: 0n, name: "", peerUrls: [], clientUrls: [], isLearner: false, isLeader: false, problem: "" };
+}
+
+export const EtcdMember: MessageFns<EtcdMember> = {
+  encode(message: EtcdMember, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== 0n) {
+      if (BigInt.asUintN(64, message.id) !== message.id) {
+        throw new globalThis.Error("value provided for field message.id of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.id);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    for (const v of message.peerUrls) {
+      writer.uint32(26).string(v!);
+    }
+    for (const v of message.clientUrls) {
+      writer.uint32(34).string(v!);
+    }
+    if (message.isLearner !== false) {
+      writer.uint32(40).bool(message.isLearner);
+    }
+    if (message.isLeader !== false) {
+      writer.uint32(48).bool(message.isLeader);
+    }
+    if (message.problem !== "") {
+      writer.uint32(58).string(message.problem);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EtcdMember {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEtcdMember();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.id = reader.uint64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.peerUrls.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.clientUrls.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.isLearner = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.isLeader = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.problem = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<EtcdMember>): EtcdMember {
+    return EtcdMember.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<EtcdMember>): EtcdMember {
+    const message = createBaseEtcdMember();
+    message.id = (object.id !== undefined && object.id !== null) ? BigInt(object.id) : 0n;
+    message.name = object.name ?? "";
+    message.peerUrls = object.peerUrls?.map((e) => e) || [];
+    message.clientUrls = object.clientUrls?.map((e) => e) || [];
+    message.isLearner = object.isLearner ?? false;
+    message.isLeader = object.isLeader ?? false;
+    message.problem = object.problem ?? "";
+    return message;
+  },
+};
+
+function createBaseRemoveEtcdMemberRequest(): RemoveEtcdMemberRequest {
+  return { id: 0n };
+}
+
+export const RemoveEtcdMemberRequest: MessageFns<RemoveEtcdMemberRequest> = {
+  encode(message: RemoveEtcdMemberRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== 0n) {
+      if (BigInt.asUintN(64, message.id) !== message.id) {
+        throw new globalThis.Error("value provided for field message.id of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.id);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RemoveEtcdMemberRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRemoveEtcdMemberRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.id = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RemoveEtcdMemberRequest>): RemoveEtcdMemberRequest {
+    return RemoveEtcdMemberRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RemoveEtcdMemberRequest>): RemoveEtcdMemberRequest {
+    const message = createBaseRemoveEtcdMemberRequest();
+    message.id = (object.id !== undefined && object.id !== null) ? BigInt(object.id) : 0n;
+    return message;
+  },
+};
+
+function createBaseRemoveEtcdMemberResponse(): RemoveEtcdMemberResponse {
+  return {};
+}
+
+export const RemoveEtcdMemberResponse: MessageFns<RemoveEtcdMemberResponse> = {
+  encode(_: RemoveEtcdMemberResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RemoveEtcdMemberResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRemoveEtcdMemberResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RemoveEtcdMemberResponse>): RemoveEtcdMemberResponse {
+    return RemoveEtcdMemberResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<RemoveEtcdMemberResponse>): RemoveEtcdMemberResponse {
+    const message = createBaseRemoveEtcdMemberResponse();
+    return message;
+  },
+};
+
+function createBaseAddEtcdMemberRequest(): AddEtcdMemberRequest {
+  return { peerUrl: "" };
+}
+
+export const AddEtcdMemberRequest: MessageFns<AddEtcdMemberRequest> = {
+  encode(message: AddEtcdMemberRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.peerUrl !== "") {
+      writer.uint32(10).string(message.peerUrl);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AddEtcdMemberRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAddEtcdMemberRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.peerUrl = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<AddEtcdMemberRequest>): AddEtcdMemberRequest {
+    return AddEtcdMemberRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<AddEtcdMemberRequest>): AddEtcdMemberRequest {
+    const message = createBaseAddEtcdMemberRequest();
+    message.peerUrl = object.peerUrl ?? "";
+    return message;
+  },
+};
+
+function createBaseAddEtcdMemberResponse(): AddEtcdMemberResponse {
+  return { id: 0n, initialCluster: "" };
+}
+
+export const AddEtcdMemberResponse: MessageFns<AddEtcdMemberResponse> = {
+  encode(message: AddEtcdMemberResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== 0n) {
+      if (BigInt.asUintN(64, message.id) !== message.id) {
+        throw new globalThis.Error("value provided for field message.id of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.id);
+    }
+    if (message.initialCluster !== "") {
+      writer.uint32(18).string(message.initialCluster);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AddEtcdMemberResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAddEtcdMemberResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.id = reader.uint64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.initialCluster = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<AddEtcdMemberResponse>): AddEtcdMemberResponse {
+    return AddEtcdMemberResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<AddEtcdMemberResponse>): AddEtcdMemberResponse {
+    const message = createBaseAddEtcdMemberResponse();
+    message.id = (object.id !== undefined && object.id !== null) ? BigInt(object.id) : 0n;
+    message.initialCluster = object.initialCluster ?? "";
+    return message;
+  },
+};
+
+function createBasePromoteEtcdMemberRequest(): PromoteEtcdMemberRequest {
+  return { id: 0n };
+}
+
+export const PromoteEtcdMemberRequest: MessageFns<PromoteEtcdMemberRequest> = {
+  encode(message: PromoteEtcdMemberRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== 0n) {
+      if (BigInt.asUintN(64, message.id) !== message.id) {
+        throw new globalThis.Error("value provided for field message.id of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.id);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PromoteEtcdMemberRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePromoteEtcdMemberRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.id = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PromoteEtcdMemberRequest>): PromoteEtcdMemberRequest {
+    return PromoteEtcdMemberRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PromoteEtcdMemberRequest>): PromoteEtcdMemberRequest {
+    const message = createBasePromoteEtcdMemberRequest();
+    message.id = (object.id !== undefined && object.id !== null) ? BigInt(object.id) : 0n;
+    return message;
+  },
+};
+
+function createBasePromoteEtcdMemberResponse(): PromoteEtcdMemberResponse {
+  return {};
+}
+
+export const PromoteEtcdMemberResponse: MessageFns<PromoteEtcdMemberResponse> = {
+  encode(_: PromoteEtcdMemberResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PromoteEtcdMemberResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePromoteEtcdMemberResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PromoteEtcdMemberResponse>): PromoteEtcdMemberResponse {
+    return PromoteEtcdMemberResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<PromoteEtcdMemberResponse>): PromoteEtcdMemberResponse {
+    const message = createBasePromoteEtcdMemberResponse();
+    return message;
+  },
+};
+
 export type NodeServiceService = typeof NodeServiceService;
 export const NodeServiceService = {
   /** Takes the whole state of the log from the control plane anew. */
@@ -856,6 +1454,53 @@ export const NodeServiceService = {
     responseSerialize: (value: SyncOverlayResponse): Buffer => Buffer.from(SyncOverlayResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SyncOverlayResponse => SyncOverlayResponse.decode(value),
   },
+  /** The members of the etcd of this machine's Kubernetes, and how each is. */
+  listEtcdMembers: {
+    path: "/holdfast.admin.v1.NodeService/ListEtcdMembers" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListEtcdMembersRequest): Buffer =>
+      Buffer.from(ListEtcdMembersRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListEtcdMembersRequest => ListEtcdMembersRequest.decode(value),
+    responseSerialize: (value: ListEtcdMembersResponse): Buffer =>
+      Buffer.from(ListEtcdMembersResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListEtcdMembersResponse => ListEtcdMembersResponse.decode(value),
+  },
+  /** Answered when it is gone. A leader hands over first; refused where the others would be no quorum. */
+  removeEtcdMember: {
+    path: "/holdfast.admin.v1.NodeService/RemoveEtcdMember" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RemoveEtcdMemberRequest): Buffer =>
+      Buffer.from(RemoveEtcdMemberRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RemoveEtcdMemberRequest => RemoveEtcdMemberRequest.decode(value),
+    responseSerialize: (value: RemoveEtcdMemberResponse): Buffer =>
+      Buffer.from(RemoveEtcdMemberResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RemoveEtcdMemberResponse => RemoveEtcdMemberResponse.decode(value),
+  },
+  /** As a learner, which has no vote. */
+  addEtcdMember: {
+    path: "/holdfast.admin.v1.NodeService/AddEtcdMember" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: AddEtcdMemberRequest): Buffer => Buffer.from(AddEtcdMemberRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): AddEtcdMemberRequest => AddEtcdMemberRequest.decode(value),
+    responseSerialize: (value: AddEtcdMemberResponse): Buffer =>
+      Buffer.from(AddEtcdMemberResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): AddEtcdMemberResponse => AddEtcdMemberResponse.decode(value),
+  },
+  /** Gives a learner that has caught up a vote. */
+  promoteEtcdMember: {
+    path: "/holdfast.admin.v1.NodeService/PromoteEtcdMember" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: PromoteEtcdMemberRequest): Buffer =>
+      Buffer.from(PromoteEtcdMemberRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): PromoteEtcdMemberRequest => PromoteEtcdMemberRequest.decode(value),
+    responseSerialize: (value: PromoteEtcdMemberResponse): Buffer =>
+      Buffer.from(PromoteEtcdMemberResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): PromoteEtcdMemberResponse => PromoteEtcdMemberResponse.decode(value),
+  },
 } as const;
 
 export interface NodeServiceServer extends UntypedServiceImplementation {
@@ -865,6 +1510,14 @@ export interface NodeServiceServer extends UntypedServiceImplementation {
   listJournal: handleUnaryCall<ListJournalRequest, ListJournalResponse>;
   /** Asks the control plane for the peers of this node in the overlay, and sets them. */
   syncOverlay: handleUnaryCall<SyncOverlayRequest, SyncOverlayResponse>;
+  /** The members of the etcd of this machine's Kubernetes, and how each is. */
+  listEtcdMembers: handleUnaryCall<ListEtcdMembersRequest, ListEtcdMembersResponse>;
+  /** Answered when it is gone. A leader hands over first; refused where the others would be no quorum. */
+  removeEtcdMember: handleUnaryCall<RemoveEtcdMemberRequest, RemoveEtcdMemberResponse>;
+  /** As a learner, which has no vote. */
+  addEtcdMember: handleUnaryCall<AddEtcdMemberRequest, AddEtcdMemberResponse>;
+  /** Gives a learner that has caught up a vote. */
+  promoteEtcdMember: handleUnaryCall<PromoteEtcdMemberRequest, PromoteEtcdMemberResponse>;
 }
 
 export interface NodeServiceClient extends Client {
@@ -915,6 +1568,70 @@ export interface NodeServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: SyncOverlayResponse) => void,
+  ): ClientUnaryCall;
+  /** The members of the etcd of this machine's Kubernetes, and how each is. */
+  listEtcdMembers(
+    request: ListEtcdMembersRequest,
+    callback: (error: ServiceError | null, response: ListEtcdMembersResponse) => void,
+  ): ClientUnaryCall;
+  listEtcdMembers(
+    request: ListEtcdMembersRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListEtcdMembersResponse) => void,
+  ): ClientUnaryCall;
+  listEtcdMembers(
+    request: ListEtcdMembersRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListEtcdMembersResponse) => void,
+  ): ClientUnaryCall;
+  /** Answered when it is gone. A leader hands over first; refused where the others would be no quorum. */
+  removeEtcdMember(
+    request: RemoveEtcdMemberRequest,
+    callback: (error: ServiceError | null, response: RemoveEtcdMemberResponse) => void,
+  ): ClientUnaryCall;
+  removeEtcdMember(
+    request: RemoveEtcdMemberRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RemoveEtcdMemberResponse) => void,
+  ): ClientUnaryCall;
+  removeEtcdMember(
+    request: RemoveEtcdMemberRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RemoveEtcdMemberResponse) => void,
+  ): ClientUnaryCall;
+  /** As a learner, which has no vote. */
+  addEtcdMember(
+    request: AddEtcdMemberRequest,
+    callback: (error: ServiceError | null, response: AddEtcdMemberResponse) => void,
+  ): ClientUnaryCall;
+  addEtcdMember(
+    request: AddEtcdMemberRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: AddEtcdMemberResponse) => void,
+  ): ClientUnaryCall;
+  addEtcdMember(
+    request: AddEtcdMemberRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: AddEtcdMemberResponse) => void,
+  ): ClientUnaryCall;
+  /** Gives a learner that has caught up a vote. */
+  promoteEtcdMember(
+    request: PromoteEtcdMemberRequest,
+    callback: (error: ServiceError | null, response: PromoteEtcdMemberResponse) => void,
+  ): ClientUnaryCall;
+  promoteEtcdMember(
+    request: PromoteEtcdMemberRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: PromoteEtcdMemberResponse) => void,
+  ): ClientUnaryCall;
+  promoteEtcdMember(
+    request: PromoteEtcdMemberRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: PromoteEtcdMemberResponse) => void,
   ): ClientUnaryCall;
 }
 
