@@ -71,6 +71,11 @@ export class EtcdCluster {
     }
   }
 
+  /** It holds its connections and answers nobody. */
+  freeze(address: string): void {
+    this.#started.get(address)?.process.kill('SIGSTOP');
+  }
+
   async kill(address: string): Promise<void> {
     const process = this.#started.get(address)?.process;
     if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;

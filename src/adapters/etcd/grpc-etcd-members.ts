@@ -99,10 +99,9 @@ export class GrpcEtcdMembers implements EtcdMembers {
   }
 
   async #list(session: Session, agreed: boolean, options: CallOptions): Promise<readonly EtcdMember[]> {
-    const { members } = await session.first<MemberListResponse>(
+    const { members } = await session.untilAnswered<MemberListResponse>(
       this.#urls,
       options,
-      CALL_MS,
       (endpoint, metadata, deadline, callback) => {
         const list = () => endpoint.cluster.memberList({ linearizable: agreed }, metadata, { deadline }, callback);
         if (!agreed) return list();

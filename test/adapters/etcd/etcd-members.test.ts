@@ -104,6 +104,21 @@ test('test 11: a member re-added on the same address between the death and the s
   expect((await members.list(true, options)).map((member) => member.id)).toContain(id);
 });
 
+test('a frozen member is not healthy after 2 s, and can be removed', { timeout: 120_000 }, async () => {
+  const { etcd, members, remove, list } = await cluster(AT_ONCE);
+  etcd.freeze('127.0.0.10');
+  await expect
+    .poll(
+      async () => (await members.list(true, options)).filter(({ problem }) => problem !== undefined).map(({ name }) => name),
+      {
+        timeout: 30_000,
+      },
+    )
+    .toEqual(['m10']);
+  await remove('127.0.0.10');
+  expect(await list()).toEqual(['m2', 'm3']);
+});
+
 test('a member removes itself, and the others say so', { timeout: 120_000 }, async () => {
   const { etcd, remove } = await cluster(AT_ONCE);
   await remove('127.0.0.2');
