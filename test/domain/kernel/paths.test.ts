@@ -44,6 +44,7 @@ describe('makePaths', () => {
       enrolment: '/var/lib/holdfast/enrolment.json',
       journalDb: '/var/lib/holdfast/journal.db',
       viewDb: '/var/lib/holdfast/view.db',
+      overlayKey: '/var/lib/holdfast/overlay.key',
       run: '/var/lib/holdfast/run',
     });
   });
