@@ -45,8 +45,9 @@ export class FleetOverlay {
     this.#view = new PrefixView({ ...parts, prefix: overlayPrefix, changed: (changes) => this.#changed(changes) });
   }
 
+  /** Where there is no overlay, nobody is in it. */
   start(): void {
-    this.#view.start();
+    if (this.#parts.range !== undefined) this.#view.start();
   }
 
   stop(): Promise<void> {

@@ -56,13 +56,14 @@ test('one after the other, in the order of the calls; a failure is its own', asy
     await clock.sleep(1_000, options);
     order.push('slow');
   }, options);
-  const failing = keeper.inTurn(async () => {
+  const work = async () => {
     order.push('failing');
     throw new Error('no');
-  }, options);
+  };
+  const failing = expect(keeper.inTurn(work, options)).rejects.toThrow('no');
   const last = apply(setOf(a)).then(() => order.push('last'));
   await clock.advance(1_000);
-  await Promise.all([slow, expect(failing).rejects.toThrow('no'), last]);
+  await Promise.all([slow, failing, last]);
   expect(order).toEqual(['slow', 'failing', 'last']);
   await expect(keeper.inTurn(async () => {}, { signal: AbortSignal.abort() })).rejects.toThrow();
 });
