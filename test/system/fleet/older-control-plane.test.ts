@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { legacyMachine } from '../../support/legacy-machine.js';
 import { L2, type RawServed, RawServer } from '../../support/raw-grpc.js';
 import { encode, RawMessage } from '../../support/raw-protobuf.js';
 import { ThrowawayPki } from '../../support/throwaway-pki.js';
-import { holdfast, runCli } from '../support/daemon.js';
+import { type CliResult, holdfast, runCli } from '../support/daemon.js';
 
 const b64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64');
 /** `jsonB64`, `type` and `tag` of a message on the stream. */
@@ -19,6 +20,10 @@ let raw: RawServer;
 let agent: ChildProcess;
 const replies = new Map<string, { readonly type: string; readonly text: string }>();
 let beats = 0;
+let legacy: Awaited<ReturnType<typeof legacyMachine>>;
+let former: object;
+let adopted: CliResult;
+const place = () => ['--root', folder, '--data-dir', '/data'];
 
 /** What an older control plane does: answers heartbeats, and after the second one asks for three things. It knows none of our services. */
 function onMessage(bytes: Buffer, call: RawServed): void {
@@ -46,17 +51,13 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'holdfast-older-'));
   pki = new ThrowawayPki();
   const server = pki.issue({ name: 'server', san: ['DNS:localhost'], usage: 'serverAuth' });
-  // Its certificates name the node in the subject alone.
-  const node = pki.issue({ name: 'node-17', usage: 'clientAuth' });
   raw = new RawServer({ ca: pki.root, cert: server.certificate, key: server.privateKey }, onMessage);
   const port = await raw.listen();
-  await mkdir(join(folder, 'certs'), { mode: 0o700 });
-  await writeFile(join(folder, 'certs/ca.crt'), pki.root);
-  await writeFile(join(folder, 'certs/mtls.crt'), node.certificate);
-  await writeFile(join(folder, 'certs/mtls.key'), node.privateKey, { mode: 0o600 });
-  const enrolment = { servers: [`localhost:${port}`], nid: 'node-17', aid: 'acme' };
-  await writeFile(join(folder, 'enrolment.json'), JSON.stringify(enrolment));
-  agent = spawn(holdfast, ['agent', '--data-dir', folder, '--metrics-listen', 'off'], { stdio: 'ignore' });
+  // An older agent was here. Its certificate names the node in the subject alone.
+  legacy = await legacyMachine(folder, pki, { nid: 'node-17', aid: 'acme', server: `localhost:${port}` });
+  former = await legacy.read();
+  adopted = await runCli(['adopt', '--yes', ...place()]);
+  agent = spawn(holdfast, ['agent', '--metrics-listen', 'off', ...place()], { stdio: 'ignore' });
 });
 
 afterAll(async () => {
@@ -77,6 +78,27 @@ test('an older control plane, which has no log and names nodes its own way, has 
   expect(replies.get('b')).toMatchObject({ type: 'ERROR', text: expect.stringMatching(/^NOT_BUILT: APPLY_CR/) });
   expect(replies.get('c')).toMatchObject({ type: 'ERROR', text: expect.stringMatching(/SOMETHING_NEW/) });
   await expect.poll(() => beats, { timeout: 20_000 }).toBeGreaterThan(2);
-  const { code, stdout } = await runCli(['status', '--data-dir', folder]);
+  const { code, stdout } = await runCli(['status', '--data-dir', join(folder, 'data')]);
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/state +ready/) });
+});
+
+test('B5: it was adopted; the agent holds the older one’s lock while it runs, and gives everything back', {
+  timeout: 60_000,
+}, async () => {
+  expect(adopted).toMatchObject({ code: 0, stdout: expect.stringMatching(/^adopted node node-17 of acme; /) });
+  const lock = join(folder, 'run/runos/agent.lock');
+  const tries = async () => {
+    const [code] = await once(spawn('flock', ['-n', lock, 'true'], { stdio: 'ignore' }), 'exit');
+    return code;
+  };
+  expect(await tries()).toBe(1);
+  expect(await runCli(['adopt', '--undo', '--yes', ...place()])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('agent.data_dir_locked'),
+  });
+  agent.kill('SIGTERM');
+  await once(agent, 'exit');
+  expect(await tries()).toBe(0);
+  expect(await runCli(['adopt', '--undo', '--yes', ...place()])).toMatchObject({ code: 0 });
+  expect(await legacy.read()).toEqual(former);
 });
