@@ -92,7 +92,11 @@ describe('what asks nobody', () => {
       return 0 as const;
     };
     await run(['restore', 'copy', '--list', '--data-dir', 'd'], { local: { restore } });
-    expect(seen).toEqual([{ dataDir: 'd', copy: 'copy', list: true, output: 'table' }]);
+    expect(seen).toEqual([{ dataDir: 'd', copy: 'copy', list: true, force: false, output: 'table' }]);
+    const etcd = ['--etcd', 'http://a:1', '--etcd-cluster', 'c', '--etcd-ca', 'r', '--etcd-cert', 'p', '--etcd-key', 'k'];
+    await run(['restore', '--backup', 'f', ...etcd, '--force'], { local: { restore } });
+    const given = { etcd: 'http://a:1', etcdCluster: 'c', etcdCa: 'r', etcdCert: 'p', etcdKey: 'k', force: true };
+    expect(seen[1]).toMatchObject({ backup: 'f', list: false, ...given });
   });
 });
 
