@@ -60,6 +60,10 @@ export class FakeSession implements LinkSession {
     return true;
   }
 
+  sendBehind(message: LinkMessage): Promise<boolean> {
+    return this.send(message);
+  }
+
   end(): void {
     this.#over.abort();
   }

@@ -209,6 +209,7 @@ export class Conversation {
     this.#session = {
       server: this.#server,
       send: (message: LinkMessage) => stream.send(message, { signal: NEVER }),
+      sendBehind: (message: LinkMessage) => stream.send(message, { signal: NEVER, behind: true }),
       signal: this.#over.signal,
     };
     onOpened(this);

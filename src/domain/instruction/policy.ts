@@ -1,10 +1,14 @@
 import { type InstructionType, instructionTypes } from './model.js';
 
+/** What a policy may name: every instruction, and interactive sessions by the frame that opens one. */
+export const policyTypes = [...instructionTypes, 'OPEN_STREAM'] as const;
+export type PolicyType = (typeof policyTypes)[number];
+
 /** What this node's owner lets a control plane ask for. A pattern may end in `*`. */
 export interface InstructionPolicy {
   /** Undefined: all but the denied ones. */
-  readonly allow: readonly InstructionType[] | undefined;
-  readonly deny: readonly InstructionType[];
+  readonly allow: readonly PolicyType[] | undefined;
+  readonly deny: readonly PolicyType[];
   readonly scripts: {
     readonly allow: readonly string[] | undefined;
     readonly deny: readonly string[];
@@ -27,14 +31,14 @@ export interface Verdict {
 export const DEFAULT_RULE = 'default';
 
 /** Denials go before permissions. */
-export function judgeInstruction(policy: InstructionPolicy, type: InstructionType, script: string | undefined): Verdict {
+export function judgeInstruction(policy: InstructionPolicy, type: PolicyType, script: string | undefined): Verdict {
   if (policy.deny.includes(type)) return { allowed: false, rule: `instructions.deny: ${type}` };
   if (policy.allow !== undefined && !policy.allow.includes(type))
     return { allowed: false, rule: `instructions.allow does not name ${type}` };
   return script === undefined ? byType(policy, type) : judgeScript(policy, type, script);
 }
 
-function judgeScript(policy: InstructionPolicy, type: InstructionType, script: string): Verdict {
+function judgeScript(policy: InstructionPolicy, type: PolicyType, script: string): Verdict {
   const { allow, deny } = policy.scripts;
   const denied = deny.find((pattern) => matches(pattern, script));
   if (denied !== undefined) return { allowed: false, rule: `instructions.scripts.deny: ${denied}` };
@@ -44,7 +48,7 @@ function judgeScript(policy: InstructionPolicy, type: InstructionType, script: s
   return { allowed: true, rule: `instructions.scripts.allow: ${allowed}` };
 }
 
-function byType({ allow }: InstructionPolicy, type: InstructionType): Verdict {
+function byType({ allow }: InstructionPolicy, type: PolicyType): Verdict {
   return { allowed: true, rule: allow === undefined ? DEFAULT_RULE : `instructions.allow: ${type}` };
 }
 

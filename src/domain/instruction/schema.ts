@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { object, oneOf } from '../kernel/schema.js';
-import { instructionTypes } from './model.js';
-import { type InstructionPolicy, USUAL_POLICY } from './policy.js';
+import { type InstructionPolicy, policyTypes, USUAL_POLICY } from './policy.js';
 
-const types = z.array(oneOf(...instructionTypes), 'a list of instruction types');
+const types = z.array(oneOf(...policyTypes), 'a list of instruction types');
 const pattern = z.string('a script name').regex(/^[\w.\-/]*\*?$/, 'a script name, which may end in *');
 const patterns = z.array(pattern, 'a list of script names');
 

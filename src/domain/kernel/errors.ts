@@ -338,6 +338,22 @@ export const errorCodes = {
     retry: false,
     remedy: 'install the service, so that systemd runs the daemon, or restart it by hand',
   },
+  'session.elsewhere': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'ask the replica that is named: sessions are not passed on between replicas',
+  },
+  'session.invalid': { kind: 'invalid', retry: false, remedy: 'mend the target at the place that is named' },
+  'session.not_connected': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'wait until `holdfast nodes` shows the node online',
+  },
+  'session.unreachable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'check that the service runs, and that the node resolves the names of its cluster',
+  },
   'store.corrupt': {
     kind: 'internal',
     retry: false,

@@ -43,14 +43,11 @@ const engine = new InstructionEngine({
 });
 await engine.start();
 
-const session: LinkSession = {
-  server: serverFacts(),
-  signal: new AbortController().signal,
-  async send(message: LinkMessage): Promise<boolean> {
-    writeSync(1, `${JSON.stringify(message)}\n`);
-    return true;
-  },
+const send = async (message: LinkMessage): Promise<boolean> => {
+  writeSync(1, `${JSON.stringify(message)}\n`);
+  return true;
 };
+const session: LinkSession = { server: serverFacts(), signal: new AbortController().signal, send, sendBehind: send };
 engine.opened(session);
 writeSync(1, 'ready\n');
 for await (const line of createInterface(process.stdin)) engine.received(session, JSON.parse(line) as ServerMessage);
