@@ -35,6 +35,8 @@ import type { LogStoreSubsystem } from '../app/log/log-store-subsystem.js';
 import type { RemoteLogConsumer } from '../app/log/remote-log-consumer.js';
 import type { ViewKeeper } from '../app/log/view-keeper.js';
 import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsystem.js';
+import type { SessionRelay } from '../app/session/session-relay.js';
+import type { Sessions } from '../app/session/sessions.js';
 import type { InstructionPolicy } from '../domain/instruction/policy.js';
 import type { AuditLog } from '../ports/audit/audit-log.js';
 import type { Clock } from '../ports/clock.js';
@@ -119,6 +121,7 @@ export const NodePorts = {
   policy: token<{ current: InstructionPolicy }>('node.policy'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
+  interactiveSessions: token<Sessions>('node.interactiveSessions'),
   linkFigures: token<() => LinkFigures>('node.linkFigures'),
 };
 
@@ -140,6 +143,7 @@ export const FleetPorts = {
   dispatcher: token<Dispatcher>('fleet.dispatcher'),
   sessions: token<NodeSessions>('fleet.sessions'),
   names: token<BoundNodeNames>('fleet.names'),
+  sessionRelay: token<SessionRelay>('fleet.sessionRelay'),
   events: token<NodeEvents>('fleet.events'),
 };
 

@@ -34,6 +34,7 @@ export class FakeServiceDialer implements ServiceDialer {
     signal.throwIfAborted();
     this.targets.push(target);
     if (this.gate !== undefined) await unlessAborted(this.gate, signal);
+    signal.throwIfAborted();
     const place = `${hostOf(target)}:${target.port}`;
     const service = this.#services.get(place);
     if (service === undefined) throw new AgentError('session.unreachable', { problem: `${place}: nothing listens there` });

@@ -14,9 +14,19 @@ export async function fleetCliRig(parts: Partial<FleetParts> = {}) {
   const audit = new FakeAuditLog();
   await audit.open(options);
   const tokens = new FakeTokens(() => fleet.clock.now());
-  const { instructions, nodes, logger } = fleet;
+  const { instructions, nodes, relay, logger } = fleet;
   const admin = await adminRig({
-    fleet: { instructions, nodes, tokens, backups: new FakeBackups(), audit, logger, account: aid('acme'), ...parts },
+    fleet: {
+      instructions,
+      nodes,
+      tokens,
+      backups: new FakeBackups(),
+      sessions: relay,
+      audit,
+      logger,
+      account: aid('acme'),
+      ...parts,
+    },
   });
   await admin.server.start();
   const cli = (args: readonly string[], runOptions?: RunOptions) => run([...args, '--data-dir', admin.dataDir], runOptions);

@@ -10,6 +10,7 @@ import { FleetNodesService } from '../../src/app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../src/app/fleet/fleet-subsystem.js';
 import { NodeSessions } from '../../src/app/link/node-sessions.js';
 import { PresenceBoard } from '../../src/app/link/presence-board.js';
+import { SessionRelay } from '../../src/app/session/session-relay.js';
 import { DEFAULT_EXPIRY_MS, WINDOW } from '../../src/domain/dispatch/model.js';
 import { tag as asTag, type Tag } from '../../src/domain/instruction/model.js';
 import {
@@ -91,11 +92,12 @@ export async function fleetOn(
   const heldBack = (node: Nid) => (cordons.has(node) ? 'the node to be uncordoned' : '');
   const dispatcher = new Dispatcher({ ...common, book, bodies, newId, heldBack });
   const facts = { fleet: 'f1', server, window: WINDOW, capabilities: new Set<Capability>(['redeliver', 'result-ack', 'window']) };
+  const relay: SessionRelay = new SessionRelay({ server, registrations, presence, nodes: () => sessions, newId, clock });
   const sessions = new NodeSessions({
     ...common,
     ...facts,
     presence,
-    users: [dispatcher],
+    users: [dispatcher, relay],
     newId,
     isReady,
   });
@@ -131,6 +133,7 @@ export async function fleetOn(
     bodies,
     dispatcher,
     sessions,
+    relay,
     instructions,
     nodes,
     send,

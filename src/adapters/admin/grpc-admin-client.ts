@@ -12,6 +12,7 @@ import * as wire from '../generated/holdfast/admin/v1/admin.js';
 import * as fleetWire from '../generated/holdfast/admin/v1/fleet.js';
 import * as nodeWire from '../generated/holdfast/admin/v1/node.js';
 import { fromServiceError, isServiceError } from '../grpc/grpc-errors.js';
+import { type AdminSession, adminSession } from './admin-session.js';
 import { socketName } from './unix-socket.js';
 
 /** Ten thousand objects with their status are about 15 MB. */
@@ -137,6 +138,11 @@ export class GrpcAdminClient {
   /** In order; ends without an error on abort. */
   backup(request: fleetWire.BackupRequest, options: CallOptions): AsyncIterable<fleetWire.BackupResponse> {
     return this.#stream(() => this.#fleet.backup(request), options);
+  }
+
+  /** Until it ends or is aborted. */
+  openSession(options: CallOptions): AdminSession {
+    return adminSession(this.#fleet.openSession(), this.#socket, options);
   }
 
   createToken(request: fleetWire.CreateTokenRequest, options: CallOptions): Promise<fleetWire.CreateTokenResponse> {

@@ -1,10 +1,18 @@
-import type { handleServerStreamingCall, handleUnaryCall, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
+import type { handleBidiStreamingCall, handleServerStreamingCall, handleUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Logger } from '../../ports/logger.js';
 import { toStatus } from '../grpc/grpc-errors.js';
 
 /** Before the user's id, where a connection would have an address. */
 export const PEER_PREFIX = 'uid:';
+
+/** Both sides of a call, as its handler has them. */
+export interface Duplex<Request, Response> {
+  /** In order, at the handler's pace. Ends when the caller has nothing more to say; leaving it ends nothing. */
+  readonly requests: AsyncIterableIterator<Request>;
+  /** Resolves when the caller may be given more, or has gone away. */
+  write(response: Response): Promise<void>;
+}
 
 /** Use cases as handlers of gRPC: each call has a signal of its own, and `who` makes it, as the audit log names them. */
 export class GrpcCalls {
@@ -38,6 +46,22 @@ export class GrpcCalls {
     };
   }
 
+  /** The call ends when `handle` does. */
+  duplex<Request, Response>(
+    handle: (duplex: Duplex<Request, Response>, signal: AbortSignal, who: string) => Promise<void>,
+  ): handleBidiStreamingCall<Request, Response> {
+    return (call) => {
+      const signal = signalOf(call);
+      const write = async (response: Response) => {
+        if (!signal.aborted && !call.write(response)) await drained(call, signal);
+      };
+      handle({ requests: requestsOf<Request>(call), write }, signal, whoOf(call)).then(
+        () => call.end(),
+        (error: unknown) => call.emit('error', this.#failed(error, signal)),
+      );
+    };
+  }
+
   /** Whoever went away needs no answer, and is no failure. */
   #failed(error: unknown, { aborted }: AbortSignal) {
     if (!aborted && !(error instanceof AgentError)) this.#logger.error('an admin call failed', { error });
@@ -57,8 +81,19 @@ async function pump<Response>(
   }
 }
 
+/** Whoever stops reading a stream by itself destroys it, and its status is never sent. */
+async function* requestsOf<Request>(call: AsyncIterable<Request>): AsyncGenerator<Request, void, undefined> {
+  const iterator = call[Symbol.asyncIterator]();
+  for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
+}
+
+interface Draining {
+  once(event: 'drain', listener: () => void): unknown;
+  off(event: 'drain', listener: () => void): unknown;
+}
+
 /** Or given up by its reader. */
-async function drained(call: ServerWritableStream<unknown, unknown>, signal: AbortSignal): Promise<void> {
+async function drained(call: Draining, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const go = () => resolve();
@@ -69,7 +104,7 @@ async function drained(call: ServerWritableStream<unknown, unknown>, signal: Abo
   signal.removeEventListener('abort', go);
 }
 
-function signalOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): AbortSignal {
+function signalOf(call: { readonly cancelled: boolean; once(event: 'cancelled', listener: () => void): unknown }): AbortSignal {
   const controller = new AbortController();
   call.once('cancelled', () => controller.abort());
   if (call.cancelled) controller.abort();
@@ -77,7 +112,7 @@ function signalOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream
 }
 
 /** `local:1000` */
-function whoOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): string {
+function whoOf(call: { getPeer(): string }): string {
   const peer = call.getPeer();
   return `local:${peer.startsWith(PEER_PREFIX) ? peer.slice(PEER_PREFIX.length) : 'unknown'}`;
 }

@@ -5,7 +5,7 @@ import type { LocalVerbs } from './local-verbs.js';
 import { paint, structured } from './output.js';
 import { addDev, addFleetDaemons } from './verbs/daemons.js';
 import { addAudit, addRestore } from './verbs/files.js';
-import { addBackup, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
+import { addBackup, addConnect, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
 import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
 import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verbs/resources.js';
@@ -22,6 +22,7 @@ const verbs = [
   addRestore,
   addAudit,
   addInstructionVerbs,
+  addConnect,
   addNodeVerbs,
   addTokenVerbs,
   addAgentVerbs,

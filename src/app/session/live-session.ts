@@ -1,4 +1,4 @@
-import { dataFrame, closedFrame, openedFrame } from '../../domain/session/frames.js';
+import { closedFrame, dataFrame, openedFrame } from '../../domain/session/frames.js';
 import {
   FRAME_BYTES,
   INPUT_PIECE_BYTES,

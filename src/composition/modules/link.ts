@@ -32,6 +32,7 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { EnrolledNode } from '../enrolled-node.js';
 import { NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '../tokens.js';
+import { bindSessions } from './session.js';
 
 /** What this agent does beyond the base protocol. */
 const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
@@ -87,6 +88,7 @@ export const linkModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bindLog(bind);
   bindInstructions(bind);
+  bindSessions(bind);
   bindLink(bind);
 });
 
@@ -229,7 +231,7 @@ function bindLink(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.link)
     .toResolvedValue(
-      ({ version, config, identity }, { servers, machine, root }, link, engine, journal, audit, clock, logger) => {
+      ({ version, config, identity }, { servers, machine, root }, link, engine, sessions, journal, audit, clock, logger) => {
         const instance = randomUUID();
         const inRoot = (path: string) => under(root, path as AbsolutePath);
         return new LinkSubsystem({
@@ -249,7 +251,7 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine],
+          users: [engine, sessions],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
@@ -259,7 +261,17 @@ function bindLink(bind: Bind): void {
           logger: logger.child({ subsystem: 'link' }),
         });
       },
-      [Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodePorts.journal, Ports.audit, Ports.clock, Ports.logger],
+      [
+        Root.facts,
+        Root.node,
+        NodePorts.link,
+        NodeSubsystems.engine,
+        NodePorts.interactiveSessions,
+        NodePorts.journal,
+        Ports.audit,
+        Ports.clock,
+        Ports.logger,
+      ],
     )
     .inSingletonScope();
 }

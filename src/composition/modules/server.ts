@@ -64,7 +64,19 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(Servers.admin)
     .toResolvedValue(
-      ({ paths, addon, config }, resources, operations, explainer, logger, instructions, nodes, tokens, audit, { backups }) =>
+      (
+        { paths, addon, config },
+        resources,
+        operations,
+        explainer,
+        logger,
+        instructions,
+        nodes,
+        tokens,
+        sessions,
+        audit,
+        { backups },
+      ) =>
         new GrpcAdminServer({
           folder: paths.adminDir,
           socket: paths.adminSocket,
@@ -73,7 +85,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
           explainer,
           logger: logger.child({ subsystem: 'admin' }),
           peerUid: (descriptor) => addon.peerUid(descriptor),
-          fleet: { instructions, nodes, tokens, backups, audit, logger, account: config.serverAccount },
+          fleet: { instructions, nodes, tokens, backups, sessions, audit, logger, account: config.serverAccount },
         }),
       [
         Root.facts,
@@ -84,6 +96,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.instructions,
         FleetUseCases.nodes,
         FleetUseCases.tokens,
+        FleetPorts.sessionRelay,
         Ports.audit,
         Root.controlPlane,
       ],

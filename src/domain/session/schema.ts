@@ -36,9 +36,7 @@ const openSchema = z.object({
 
 const sizeSchema = z.object({ cols: side.min(1, '1 or more'), rows: side.min(1, '1 or more') });
 
-export type ReadTarget =
-  | { readonly ok: true; readonly target: SessionTarget }
-  | { readonly ok: false; readonly problem: string };
+export type ReadTarget = { readonly ok: true; readonly target: SessionTarget } | { readonly ok: false; readonly problem: string };
 
 /** Of the JSON of an `OPEN_STREAM`; unknown keys are a newer server's and are ignored. */
 export function readTarget(json: unknown): ReadTarget {

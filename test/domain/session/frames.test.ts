@@ -35,12 +35,15 @@ describe('the target of a session', () => {
     });
   });
 
-  test.each(['', 'SERVICE_WEBSOCKET', 'STREAM_TARGET_SERVICE_WEBSOCKET', null, undefined])('kind %j is the one there is', (kind) => {
-    expect(readTarget({ ...target, target: kind, path: null, headers: null, cols: 0, rows: null })).toMatchObject({
-      ok: true,
-      target: { path: '', headers: {}, subprotocols: [], size: undefined },
-    });
-  });
+  test.each(['', 'SERVICE_WEBSOCKET', 'STREAM_TARGET_SERVICE_WEBSOCKET', null, undefined])(
+    'kind %j is the one there is',
+    (kind) => {
+      expect(readTarget({ ...target, target: kind, path: null, headers: null, cols: 0, rows: null })).toMatchObject({
+        ok: true,
+        target: { path: '', headers: {}, subprotocols: [], size: undefined },
+      });
+    },
+  );
 
   test.each<[string, object]>([
     ['another kind', { target: 'TCP' }],
@@ -98,7 +101,10 @@ describe('frames', () => {
     expect(serverFrame(resizeFrame(id, { cols: 1, rows: 2 }))).toEqual({ frame: 'resize', size: { cols: 1, rows: 2 } });
     expect(serverFrame(closeFrame(id))).toEqual({ frame: 'close' });
     expect(nodeFrame(openedFrame(id))).toEqual({ frame: 'opened' });
-    expect(nodeFrame(closedFrame(id, { reason: 'r', error: true }))).toEqual({ frame: 'closed', end: { reason: 'r', error: true } });
+    expect(nodeFrame(closedFrame(id, { reason: 'r', error: true }))).toEqual({
+      frame: 'closed',
+      end: { reason: 'r', error: true },
+    });
     expect(nodeFrame({ type: 'ERROR', tag: id, jsonB64: 'UNKNOWN' })).toMatchObject({ end: { reason: 'UNKNOWN', error: true } });
   });
 
@@ -107,10 +113,16 @@ describe('frames', () => {
     const most = encodeBase64(new Uint8Array(MAX_INPUT_BYTES + 1));
     expect(serverFrame({ type: 'STREAM_DATA', tag: id, jsonB64: most })).toEqual({ frame: 'data', bytes: undefined });
     for (const json of [{ cols: 0, rows: 1 }, { cols: 1 }, [], 'x', null]) {
-      expect(serverFrame({ type: 'STREAM_RESIZE', tag: id, jsonB64: payloadOf(json) })).toEqual({ frame: 'resize', size: undefined });
+      expect(serverFrame({ type: 'STREAM_RESIZE', tag: id, jsonB64: payloadOf(json) })).toEqual({
+        frame: 'resize',
+        size: undefined,
+      });
     }
     expect(serverFrame({ type: 'OPEN_STREAM', tag: id, jsonB64: '' })).toMatchObject({ read: { ok: false } });
-    expect(nodeFrame({ type: 'STREAM_CLOSED', tag: id, jsonB64: '!' })).toEqual({ frame: 'closed', end: { reason: '', error: false } });
+    expect(nodeFrame({ type: 'STREAM_CLOSED', tag: id, jsonB64: '!' })).toEqual({
+      frame: 'closed',
+      end: { reason: '', error: false },
+    });
     expect([serverFrame({ type: 'X', tag: id, jsonB64: '' }), nodeFrame({ type: 'X', tag: id, jsonB64: '' })]).toEqual([
       undefined,
       undefined,

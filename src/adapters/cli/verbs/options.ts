@@ -10,12 +10,11 @@ export interface Wiring {
   readonly done: (code: ExitCode) => void;
 }
 
+export const ASKED_DAEMON =
+  'the data directory of the daemon to ask (default: ./.holdfast if there is one, else /var/lib/holdfast)';
+
 export function client(command: Command): Command {
-  return command
-    .addOption(
-      dataDirOption('the data directory of the daemon to ask (default: ./.holdfast if there is one, else /var/lib/holdfast)'),
-    )
-    .addOption(outputOption());
+  return command.addOption(dataDirOption(ASKED_DAEMON)).addOption(outputOption());
 }
 
 export function scoped(command: Command): Command {
