@@ -52,6 +52,7 @@ import type { DrivingServer } from '../ports/driving/server.js';
 import type { Tokens } from '../ports/driving/tokens.js';
 import type { Journal } from '../ports/instruction/journal.js';
 import type { ControlLink } from '../ports/link/control-link.js';
+import type { NodewardCalls } from '../ports/link/nodeward-calls.js';
 import type { OrderedLog, OwnedLog } from '../ports/log/ordered-log.js';
 import type { StateView } from '../ports/log/state-view.js';
 import type { Logger } from '../ports/logger.js';
@@ -122,6 +123,7 @@ export const NodePorts = {
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
   interactiveSessions: token<Sessions>('node.interactiveSessions'),
+  calls: token<NodewardCalls>('node.calls'),
   linkFigures: token<() => LinkFigures>('node.linkFigures'),
 };
 

@@ -124,6 +124,7 @@ export class InstructionWorld {
       rootFingerprint: () => 'root-1',
       sources: { installer: INSTALLER, conductor: CONDUCTOR },
       scriptEnv: { PATH: '/usr/bin:/bin' },
+      upload: async () => {},
       ...parts,
     });
     await engine.start();

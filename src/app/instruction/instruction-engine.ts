@@ -33,7 +33,7 @@ import { decodePayload } from './payload.js';
 import { RecentReads } from './reads.js';
 import { Recovery } from './recovery.js';
 import { readRequest } from './request.js';
-import { Results } from './results.js';
+import { Results, type UploadReply } from './results.js';
 import { ScriptEffect } from './script-effect.js';
 import { taskIdOf } from './task-id.js';
 import { type Ended, type Item, type Records, Workbench } from './workbench.js';
@@ -48,6 +48,8 @@ export interface InstructionEngineParts {
   readonly tasks: TaskRunner;
   readonly web: WebClient;
   readonly services: ServiceManager;
+  /** Of replies over 256 KiB, to servers that take them so. */
+  readonly upload: UploadReply;
   readonly clock: Clock;
   readonly logger: Logger;
   /** In force from the next instruction on. */
@@ -95,7 +97,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     const effects = new Effects({ web, services, scripts, nodeIsReady });
     const shared = { journal, tasks, clock, logger, records, effects, sha256, boot };
     this.#parts = parts;
-    this.#results = new Results(shared);
+    this.#results = new Results({ ...shared, upload: parts.upload });
     this.#workbench = new Workbench(shared);
     this.#trail = new AuditTrail({ audit, logger, onFailure: parts.onAuditFailure });
     const both = { ...shared, results: this.#results, workbench: this.#workbench };

@@ -10,6 +10,7 @@ import { SqliteJournal } from '../../adapters/instruction/sqlite-journal.js';
 import { SystemdServiceManager } from '../../adapters/instruction/systemd-service-manager.js';
 import { ApiNodeRoles } from '../../adapters/kubernetes/api-node-roles.js';
 import { GrpcControlLink } from '../../adapters/link/grpc-control-link.js';
+import { GrpcNodewardCalls } from '../../adapters/link/grpc-nodeward-calls.js';
 import { LinkConnections } from '../../adapters/link/link-connections.js';
 import { GrpcLogConnection } from '../../adapters/log/grpc-log-connection.js';
 import { SqliteViewStore } from '../../adapters/log/sqlite-view-store.js';
@@ -35,7 +36,7 @@ import { NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '..
 import { bindSessions } from './session.js';
 
 /** What this agent does beyond the base protocol. */
-const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
+const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'result-upload', 'cancel'];
 /** What is restarted when the control plane asks for it. */
 export const AGENT_UNIT = 'holdfast-agent.service';
 /** Scripts get this and nothing of ours. */
@@ -165,7 +166,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.engine)
     .toResolvedValue(
-      ({ paths, config }, { machine, rootFingerprint }, journal, audit, policy, agent, clock, logger) =>
+      ({ paths, config }, { machine, rootFingerprint }, journal, audit, policy, agent, calls, clock, logger) =>
         new InstructionEngine({
           journal,
           audit,
@@ -176,6 +177,7 @@ function bindInstructions(bind: Bind): void {
           }),
           web: new UndiciWebClient(),
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
+          upload: (reply, options) => calls.uploadReply(reply, options),
           clock,
           logger: logger.child({ subsystem: 'instructions' }),
           policy: () => policy.current,
@@ -187,7 +189,17 @@ function bindInstructions(bind: Bind): void {
           sources: { installer: config.installer, conductor: config.conductor ?? conductorOf(config.installer) },
           scriptEnv: SCRIPT_ENV,
         }),
-      [Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.policy, Root.agent, Ports.clock, Ports.logger],
+      [
+        Root.facts,
+        Root.node,
+        NodePorts.journal,
+        Ports.audit,
+        NodePorts.policy,
+        Root.agent,
+        NodePorts.calls,
+        Ports.clock,
+        Ports.logger,
+      ],
     )
     .inSingletonScope();
 }
@@ -205,6 +217,20 @@ function conductorOf(installer: string): string | undefined {
 function bindLink(bind: Bind): void {
   bind(NodePorts.connections)
     .toResolvedValue((node, clock) => new LinkConnections({ readPair: pairReader(node), clock }), [Root.node, Ports.clock])
+    .inSingletonScope();
+  bind(NodePorts.calls)
+    .toResolvedValue(
+      (connections, { servers }, container) => {
+        // Where the stream is: calls are put on its connection.
+        const address = () => {
+          const { connected } = container.get<LinkSubsystem>(NodeSubsystems.link).state();
+          const [first] = servers;
+          return connected?.address ?? { host: first?.host ?? '', port: first?.port ?? 0 };
+        };
+        return new GrpcNodewardCalls({ connections, address });
+      },
+      [NodePorts.connections, Root.node, Root.container],
+    )
     .inSingletonScope();
   bind(NodePorts.link)
     .toResolvedValue((connections, clock) => new GrpcControlLink({ connections, clock }), [NodePorts.connections, Ports.clock])

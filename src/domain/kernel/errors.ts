@@ -249,6 +249,7 @@ export const errorCodes = {
     remedy: 'another machine runs with the certificate of this node: stop it, or register one of them again',
   },
   'link.limited': { kind: 'exhausted', retry: true, remedy: 'send less often' },
+  'link.not_offered': { kind: 'unimplemented', retry: false, remedy: 'update the control plane' },
   'link.not_served': {
     kind: 'unavailable',
     retry: true,

@@ -35,6 +35,7 @@ const engine = new InstructionEngine({
   ...{ audit, web, clock, sha256, services: new FakeServiceManager(), logger: new FakeLogger() },
   policy: () => USUAL_POLICY,
   onAuditFailure: 'refuse',
+  upload: () => Promise.reject(new Error('no server takes uploads here')),
   nodeIsReady: () => true,
   boot: 'boot-1',
   rootFingerprint: () => 'root-1',
