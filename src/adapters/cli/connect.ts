@@ -46,7 +46,8 @@ export async function connect(
 /** From here on what is typed is the session's, and its sizes. Returns what makes the terminal as it was. */
 function begin(context: CliContext, service: string, session: AdminSession, leave: AbortController): () => void {
   const { console, terminal } = context;
-  void type(context, session, leave);
+  // Standard input may be gone before the session is.
+  type(context, session, leave).catch(() => session.end());
   if (terminal === undefined) return () => {};
   console.err(`connected to ${service}; Ctrl-] ends it\n`);
   terminal.setRaw(true);

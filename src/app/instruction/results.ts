@@ -277,9 +277,7 @@ export class Results {
     // Offered once more while it is still on its way: a slow line takes minutes.
     if (stream.onTheWay.has(id)) return;
     stream.onTheWay.add(id);
-    stream.uploading = stream.uploading
-      .then(() => this.#upload(stream, id, reply))
-      .finally(() => stream.onTheWay.delete(id));
+    stream.uploading = stream.uploading.then(() => this.#upload(stream, id, reply)).finally(() => stream.onTheWay.delete(id));
   }
 
   async #sendOnStream({ session }: Stream, kept: Kept, { type, jsonB64 }: Reply): Promise<void> {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Terminal } from '../../../src/adapters/cli/terminal.js';
 import type { RunOptions } from '../../support/cli-rig.js';
-import { base64, n1 } from '../../support/fleet-rig.js';
 import { fleetCliRig } from '../../support/fleet-cli-rig.js';
+import { base64, n1 } from '../../support/fleet-rig.js';
 
 /** What is typed, when a test types it. */
 class Keyboard implements AsyncIterable<Uint8Array> {

@@ -98,12 +98,12 @@ describe('a session through the server', () => {
     await session.data('hello ');
     session.caller.say({ what: 'size', size: { cols: 80, rows: 24 } }, 'x'.repeat(16_385));
     await settle();
-    expect(session.frames().slice(1).map(({ type, jsonB64 }) => `${type} ${Buffer.from(jsonB64, 'base64').length}`)).toEqual([
-      'STREAM_DATA 5',
-      'STREAM_RESIZE 21',
-      'STREAM_DATA 16384',
-      'STREAM_DATA 1',
-    ]);
+    expect(
+      session
+        .frames()
+        .slice(1)
+        .map(({ type, jsonB64 }) => `${type} ${Buffer.from(jsonB64, 'base64').length}`),
+    ).toEqual(['STREAM_DATA 5', 'STREAM_RESIZE 21', 'STREAM_DATA 16384', 'STREAM_DATA 1']);
     await session.data('world');
     await session.answer('STREAM_CLOSED', { reason: 'bye', error: false });
     await session.answer('STREAM_CLOSED', { reason: 'again', error: true });
