@@ -94,8 +94,9 @@ test('8 MiB of output come whole and in order, while instructions are answered',
   const { reply } = await fleet.result(fleet.agent().nid, 'RUN_REMOTE_SCRIPT', { script: 'quick' });
   expect(reply).toMatchObject({ response: 'done\n', exitCode: 0 });
   expect(await session.ended()).toBe(0);
-  expect(session.out.length).toBe(128 * 65_536);
-  for (let piece = 0; piece < 128; piece++) expect(session.out[piece * 65_536 + 17]).toBe(piece);
+  const { out } = session;
+  expect(out.length).toBe(128 * 65_536);
+  for (let piece = 0; piece < 128; piece++) expect(out[piece * 65_536 + 17]).toBe(piece);
 });
 
 test('what cannot be reached, and what may not be, ends with exit code 1 and the reason', async () => {

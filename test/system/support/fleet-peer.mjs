@@ -36,7 +36,7 @@ function proxy() {
       pairs.delete(pair);
     };
     pairs.add(pair);
-    for (const socket of [inner, outer]) socket.on('error', end).on('close', end);
+    for (const socket of [inner, outer]) socket.setNoDelay().on('error', end).on('close', end);
     inner.pipe(outer).pipe(inner);
   });
 }
