@@ -1,5 +1,6 @@
 import { processConsole } from './adapters/cli/output.js';
 import { runCli } from './adapters/cli/program.js';
+import { processTerminal } from './adapters/cli/terminal.js';
 import { version } from './composition/version.js';
 import { localVerbs } from './main.js';
 
@@ -20,5 +21,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // A daemon goes on when nobody reads what it says.
 process.stderr.on('error', () => {});
 
-const context = { console: processConsole(), env: process.env, stdin: process.stdin, signal: stop.signal };
+const context = {
+  console: processConsole(),
+  env: process.env,
+  stdin: process.stdin,
+  terminal: processTerminal(),
+  signal: stop.signal,
+};
 process.exitCode = await runCli(process.argv.slice(2), context, version, localVerbs);
+// A terminal that is still being read would keep the process.
+process.stdin.destroy();

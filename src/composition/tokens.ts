@@ -49,6 +49,8 @@ import type { OverlayKeeper } from '../app/overlay/overlay-keeper.js';
 import type { OverlaySubsystem } from '../app/overlay/overlay-subsystem.js';
 import type { PeerPushes } from '../app/overlay/peer-pushes.js';
 import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsystem.js';
+import type { SessionRelay } from '../app/session/session-relay.js';
+import type { Sessions } from '../app/session/sessions.js';
 import type { InstructionPolicy } from '../domain/instruction/policy.js';
 import type { AuditLog } from '../ports/audit/audit-log.js';
 import type { Clock } from '../ports/clock.js';
@@ -67,6 +69,7 @@ import type { Tokens } from '../ports/driving/tokens.js';
 import type { Journal } from '../ports/instruction/journal.js';
 import type { TaskRunner } from '../ports/instruction/task-runner.js';
 import type { ControlLink } from '../ports/link/control-link.js';
+import type { NodewardCalls } from '../ports/link/nodeward-calls.js';
 import type { OrderedLog, OwnedLog } from '../ports/log/ordered-log.js';
 import type { StateView } from '../ports/log/state-view.js';
 import type { Logger } from '../ports/logger.js';
@@ -152,6 +155,8 @@ export const NodePorts = {
   link: token<ControlLink>('node.link'),
   /** Random, one per process: what tells its streams from those of another. */
   instance: token<string>('node.instance'),
+  interactiveSessions: token<Sessions>('node.interactiveSessions'),
+  calls: token<NodewardCalls>('node.calls'),
   linkFigures: token<() => LinkFigures>('node.linkFigures'),
   overlayKeeper: token<OverlayKeeper>('node.overlayKeeper'),
   overlayEffect: token<OverlayEffect>('node.overlayEffect'),
@@ -177,6 +182,7 @@ export const FleetPorts = {
   dispatcher: token<Dispatcher>('fleet.dispatcher'),
   sessions: token<NodeSessions>('fleet.sessions'),
   names: token<BoundNodeNames>('fleet.names'),
+  sessionRelay: token<SessionRelay>('fleet.sessionRelay'),
   events: token<NodeEvents>('fleet.events'),
   overlay: token<FleetOverlay>('fleet.overlay'),
   peerPushes: token<PeerPushes>('fleet.peerPushes'),

@@ -89,7 +89,13 @@ describe('docs/cli.md', async () => {
   const text = doc('cli');
   const help = async (...args: readonly string[]) => {
     const parts: string[] = [];
-    const console = { out: (part: string) => void parts.push(part), err: () => {}, colour: false, interactive: false };
+    const console = {
+      out: (part: string) => void parts.push(part),
+      err: () => {},
+      write: async () => {},
+      colour: false,
+      interactive: false,
+    };
     const context: CliContext = { console, env: {}, stdin: (async function* () {})(), signal: new AbortController().signal };
     const never = () => Promise.reject(new Error('help runs nothing'));
     const daemons = { dev: never, agent: never, server: never, register: never };

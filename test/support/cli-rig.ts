@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { ExitCode } from '../../src/adapters/cli/context.js';
 import type { LocalVerbs } from '../../src/adapters/cli/local-verbs.js';
 import { runCli } from '../../src/adapters/cli/program.js';
+import type { Terminal } from '../../src/adapters/cli/terminal.js';
 import { adminRig } from './admin-rig.js';
 
 export interface Ran {
@@ -18,6 +19,9 @@ export interface RunOptions {
   /** Gets what is written to standard output so far. */
   readonly onOut?: (out: string) => void;
   readonly local?: Partial<LocalVerbs>;
+  readonly terminal?: Terminal;
+  /** Instead of `stdin`. */
+  readonly input?: AsyncIterable<Uint8Array>;
 }
 
 /** One command line, with what it wrote. */
@@ -29,6 +33,8 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     interactive = false,
     onOut = () => {},
     local = {},
+    terminal,
+    input = Readable.from([Buffer.from(stdin)]),
   } = options;
   const written = { out: '', err: '' };
   const console = {
@@ -39,13 +45,17 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     err: (text: string) => {
       written.err += text;
     },
+    write: async (bytes: Uint8Array) => {
+      written.out += Buffer.from(bytes).toString();
+      onOut(written.out);
+    },
     colour: false,
     interactive,
   };
   const unexpected = () => Promise.reject(new Error('not part of this test'));
   const daemons = { dev: unexpected, agent: unexpected, server: unexpected, register: unexpected };
   const verbs = { ...daemons, adopt: unexpected, restore: unexpected, verifyAudit: unexpected, ...local };
-  const context = { console, env, stdin: Readable.from([Buffer.from(stdin)]), signal };
+  const context = { console, env, stdin: input, signal, terminal };
   const code = await runCli(args, context, '1.2.3', verbs);
   return { code, ...written };
 }

@@ -16,9 +16,19 @@ export async function fleetCliRig(parts: Partial<FleetParts> = {}) {
   await audit.open(options);
   const tokens = new FakeTokens(() => fleet.clock.now());
   const certificates = new FakeAdminCertificates(() => fleet.clock.now());
-  const { instructions, nodes, logger } = fleet;
+  const { instructions, nodes, relay, logger } = fleet;
   const fleetParts = {
-    ...{ instructions, nodes, tokens, certificates, backups: new FakeBackups(), audit, logger, account: aid('acme') },
+    ...{
+      instructions,
+      nodes,
+      tokens,
+      certificates,
+      sessions: relay,
+      backups: new FakeBackups(),
+      audit,
+      logger,
+      account: aid('acme'),
+    },
     ...parts,
   };
   const admin = await adminRig({ fleet: fleetParts });

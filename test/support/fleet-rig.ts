@@ -13,6 +13,7 @@ import { PresenceBoard } from '../../src/app/link/presence-board.js';
 import { BoundNodeNames } from '../../src/app/log/bound-node-names.js';
 import { FleetOverlay } from '../../src/app/overlay/fleet-overlay.js';
 import { PeerPushes } from '../../src/app/overlay/peer-pushes.js';
+import { SessionRelay } from '../../src/app/session/session-relay.js';
 import { DEFAULT_EXPIRY_MS, WINDOW } from '../../src/domain/dispatch/model.js';
 import { tag as asTag, type Tag } from '../../src/domain/instruction/model.js';
 import type { Ipv4Range } from '../../src/domain/kernel/network.js';
@@ -98,11 +99,12 @@ export async function fleetOn(
   const heldBack = (node: Nid) => (cordons.has(node) ? 'the node to be uncordoned' : '');
   const dispatcher = new Dispatcher({ ...common, book, bodies, newId, heldBack });
   const facts = { fleet: 'f1', server, window: WINDOW, capabilities: new Set<Capability>(['redeliver', 'result-ack', 'window']) };
+  const relay: SessionRelay = new SessionRelay({ server, registrations, presence, nodes: () => sessions, newId, clock });
   const sessions = new NodeSessions({
     ...common,
     ...facts,
     presence,
-    users: [dispatcher],
+    users: [dispatcher, relay],
     newId,
     isReady,
   });
@@ -151,6 +153,7 @@ export async function fleetOn(
     log,
     names,
     sessions,
+    relay,
     instructions,
     nodes,
     overlay,

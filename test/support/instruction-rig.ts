@@ -81,6 +81,10 @@ export class FakeSession implements LinkSession {
     return true;
   }
 
+  sendBehind(message: LinkMessage): Promise<boolean> {
+    return this.send(message);
+  }
+
   end(): void {
     this.#over.abort();
   }
@@ -171,6 +175,7 @@ export class InstructionWorld {
       scriptEnv: ENV,
       effects: this.effects(),
       reading: { yaml: parseYamlDocuments },
+      upload: async () => {},
       ...parts,
     });
     await engine.start();

@@ -5,6 +5,7 @@ import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { AdminCertificates } from '../../ports/driving/admin-certificates.js';
 import type { Backups } from '../../ports/driving/backups.js';
 import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
+import type { RemoteSessions } from '../../ports/driving/remote-sessions.js';
 import type { Tokens } from '../../ports/driving/tokens.js';
 import type { Logger } from '../../ports/logger.js';
 import type { FleetServiceServer } from '../generated/holdfast/admin/v1/fleet.js';
@@ -20,6 +21,7 @@ import {
   tokenToWire,
 } from './fleet-mapping.js';
 import type { GrpcCalls } from './grpc-calls.js';
+import { sessionHandler } from './session-handler.js';
 
 export interface FleetParts {
   readonly instructions: Instructions;
@@ -27,6 +29,7 @@ export interface FleetParts {
   readonly tokens: Tokens;
   readonly certificates: AdminCertificates;
   readonly backups: Backups;
+  readonly sessions: RemoteSessions;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
   readonly logger: Logger;
@@ -43,6 +46,7 @@ export function fleetHandlers(calls: GrpcCalls, parts: FleetParts, audited: Audi
     ...nodeHandlers(calls, parts, audited),
     ...tokenHandlers(calls, parts, audited),
     ...backupHandlers(calls, parts, audited),
+    openSession: sessionHandler(calls, parts, audited),
   };
 }
 

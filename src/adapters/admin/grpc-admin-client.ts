@@ -6,6 +6,7 @@ import * as certificatesWire from '../generated/holdfast/admin/v1/certificates.j
 import * as fleetWire from '../generated/holdfast/admin/v1/fleet.js';
 import * as nodeWire from '../generated/holdfast/admin/v1/node.js';
 import { isServiceError } from '../grpc/grpc-errors.js';
+import { type AdminSession, adminSession } from './admin-session.js';
 import { type AdminWay, localWay, type RemoteTarget, remoteWay } from './admin-way.js';
 
 /** Ten thousand objects with their status are about 15 MB. */
@@ -128,6 +129,11 @@ export class GrpcAdminClient {
   /** In order; ends without an error on abort. */
   backup(request: fleetWire.BackupRequest, options: CallOptions): AsyncIterable<fleetWire.BackupResponse> {
     return this.#stream(() => this.#fleet.backup(request), options);
+  }
+
+  /** Until it ends or is aborted. */
+  openSession(options: CallOptions): AdminSession {
+    return adminSession(this.#fleet.openSession(), this.#way, options);
   }
 
   createToken(request: fleetWire.CreateTokenRequest, options: CallOptions): Promise<fleetWire.CreateTokenResponse> {

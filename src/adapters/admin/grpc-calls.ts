@@ -1,4 +1,10 @@
-import type { handleServerStreamingCall, handleUnaryCall, Metadata, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
+import type {
+  handleBidiStreamingCall,
+  handleServerStreamingCall,
+  handleUnaryCall,
+  Metadata,
+  ServerWritableStream,
+} from '@grpc/grpc-js';
 import type { AdminCaller } from '../../domain/admin/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { Logger } from '../../ports/logger.js';
@@ -9,6 +15,14 @@ export interface AdminCall {
   readonly metadata: Metadata;
   /** `address:port`, or whatever a connection without an address was given instead. */
   getPeer(): string;
+}
+
+/** Both sides of a call, as its handler has them. */
+export interface Duplex<Request, Response> {
+  /** In order, at the handler's pace. Ends when the caller has nothing more to say; leaving it ends nothing. */
+  readonly requests: AsyncIterableIterator<Request>;
+  /** Resolves when the caller may be given more, or has gone away. */
+  write(response: Response): Promise<void>;
 }
 
 /** Use cases as handlers of gRPC: each call has a signal of its own, and somebody who makes it. */
@@ -45,6 +59,22 @@ export class GrpcCalls {
     };
   }
 
+  /** The call ends when `handle` does. */
+  duplex<Request, Response>(
+    handle: (duplex: Duplex<Request, Response>, signal: AbortSignal, caller: AdminCaller) => Promise<void>,
+  ): handleBidiStreamingCall<Request, Response> {
+    return (call) => {
+      const signal = signalOf(call);
+      const write = async (response: Response) => {
+        if (!signal.aborted && !call.write(response)) await drained(call, signal);
+      };
+      handle({ requests: requestsOf<Request>(call), write }, signal, this.#callerOf(call)).then(
+        () => call.end(),
+        (error: unknown) => call.emit('error', this.#failed(error, signal)),
+      );
+    };
+  }
+
   /** Whoever went away needs no answer, and is no failure. */
   #failed(error: unknown, { aborted }: AbortSignal) {
     if (!aborted && !(error instanceof AgentError)) this.#logger.error('an admin call failed', { error });
@@ -64,8 +94,19 @@ async function pump<Response>(
   }
 }
 
+/** Whoever stops reading a stream by itself destroys it, and its status is never sent. */
+async function* requestsOf<Request>(call: AsyncIterable<Request>): AsyncGenerator<Request, void, undefined> {
+  const iterator = call[Symbol.asyncIterator]();
+  for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
+}
+
+interface Draining {
+  once(event: 'drain', listener: () => void): unknown;
+  off(event: 'drain', listener: () => void): unknown;
+}
+
 /** Or given up by its reader. */
-async function drained(call: ServerWritableStream<unknown, unknown>, signal: AbortSignal): Promise<void> {
+async function drained(call: Draining, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const go = () => resolve();
@@ -76,7 +117,7 @@ async function drained(call: ServerWritableStream<unknown, unknown>, signal: Abo
   signal.removeEventListener('abort', go);
 }
 
-function signalOf(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): AbortSignal {
+function signalOf(call: { readonly cancelled: boolean; once(event: 'cancelled', listener: () => void): unknown }): AbortSignal {
   const controller = new AbortController();
   call.once('cancelled', () => controller.abort());
   if (call.cancelled) controller.abort();

@@ -1,12 +1,15 @@
 import { GrpcAdminClient } from '../admin/grpc-admin-client.js';
 import type { Console, OutputFormat } from './output.js';
 import { type TargetOptions, targetOf } from './target.js';
+import type { Terminal } from './terminal.js';
 
 /** What every verb is given. */
 export interface CliContext {
   readonly console: Console;
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: AsyncIterable<Uint8Array>;
+  /** Undefined where standard input or output is none. */
+  readonly terminal?: Terminal | undefined;
   /** Aborted by SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { styleText } from 'node:util';
 import { stringify } from 'yaml';
 
@@ -7,6 +8,8 @@ export type OutputFormat = 'table' | 'json' | 'yaml';
 export interface Console {
   out(text: string): void;
   err(text: string): void;
+  /** Data that is no text; resolves when there may be more. */
+  write(bytes: Uint8Array): Promise<void>;
   /** Colour is for terminals. */
   readonly colour: boolean;
   readonly interactive: boolean;
@@ -16,6 +19,9 @@ export function processConsole(): Console {
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
+    write: async (bytes) => {
+      if (!process.stdout.write(bytes)) await once(process.stdout, 'drain');
+    },
     colour: process.stdout.isTTY === true && process.env.NO_COLOR === undefined,
     interactive: process.stdout.isTTY === true,
   };

@@ -8,7 +8,7 @@ import { addCertificateVerbs } from './verbs/certificates.js';
 import { addDev, addFleetDaemons } from './verbs/daemons.js';
 import { addEtcdVerbs } from './verbs/etcd.js';
 import { addAudit, addRestore } from './verbs/files.js';
-import { addBackup, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
+import { addBackup, addConnect, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
 import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
 import { addSync } from './verbs/overlay.js';
@@ -27,6 +27,7 @@ const verbs = [
   addRestore,
   addAudit,
   addInstructionVerbs,
+  addConnect,
   addNodeVerbs,
   addTokenVerbs,
   addCertificateVerbs,

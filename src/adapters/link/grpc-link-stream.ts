@@ -3,8 +3,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import { serverMessage, wireMessage } from '../../domain/link/envelope.js';
 import { serverFacts } from '../../domain/link/headers.js';
 import { type LinkMessage, MAX_SENT_BYTES, type ServerFacts, type ServerMessage } from '../../domain/link/model.js';
-import type { CallOptions } from '../../ports/call-options.js';
-import type { LinkEnd, LinkStream } from '../../ports/link/control-link.js';
+import type { LinkEnd, LinkStream, SendOptions } from '../../ports/link/control-link.js';
 import { FromNodeAgent, ToNodeAgent } from '../generated/runos/nodeward/proto/l2sec/l2sec.js';
 import type { LinkConnection } from './link-connection.js';
 import { linkEnd, readerOf } from './link-status.js';
@@ -62,7 +61,7 @@ export class GrpcLinkStream implements LinkStream {
     return this.#clockSkewMs;
   }
 
-  async send(message: LinkMessage, { signal }: CallOptions): Promise<boolean> {
+  async send(message: LinkMessage, { signal, behind }: SendOptions): Promise<boolean> {
     signal.throwIfAborted();
     const { buffer, byteOffset, byteLength } = FromNodeAgent.encode(wireMessage(message)).finish();
     // As they are: a reply may have 12 MiB.
@@ -70,7 +69,7 @@ export class GrpcLinkStream implements LinkStream {
     if (bytes.length > MAX_SENT_BYTES) {
       throw new AgentError('link.too_large', { problem: `${message.type} has ${bytes.length} bytes, ${MAX_SENT_BYTES} at most` });
     }
-    return this.#queue.send(bytes);
+    return this.#queue.send(bytes, behind);
   }
 
   lastByteAt(): number {

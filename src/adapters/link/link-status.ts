@@ -45,6 +45,8 @@ export function codeOf(code: status, details: string): ErrorCode {
     case status.UNAVAILABLE:
     case status.CANCELLED:
       return 'link.unreachable';
+    case status.UNIMPLEMENTED:
+      return 'link.not_offered';
     case status.DEADLINE_EXCEEDED:
       return 'link.timed_out';
     default:

@@ -15,6 +15,8 @@ export class WriteQueue {
   readonly #limit: number;
   readonly #onFull: () => void;
   readonly #waiting: Waiting[] = [];
+  /** Sent while nothing else waits. */
+  readonly #behind: Waiting[] = [];
   #writing: Waiting | undefined;
   #bytes = 0;
   #held = false;
@@ -32,11 +34,15 @@ export class WriteQueue {
     return this.#bytes;
   }
 
-  /** In the order of the calls. True when the transport has taken it, false when the queue has ended before. */
-  send(bytes: Buffer): Promise<boolean> {
+  /**
+   * In the order of the calls; those with `behind` in an order of their own, each when nothing else waits. True when the transport has taken
+   * it, false when the queue has ended before.
+   */
+  send(bytes: Buffer, behind = false): Promise<boolean> {
     if (this.#ended) return Promise.resolve(false);
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.#waiting.push({ bytes, settle: resolve });
+    const lane = behind ? this.#behind : this.#waiting;
+    lane.push({ bytes, settle: resolve });
     this.#bytes += bytes.length;
     this.#next();
     if (this.#bytes > this.#limit) this.#onFull();
@@ -56,7 +62,7 @@ export class WriteQueue {
   /** What waits is not sent any more. Safe twice. */
   end(): void {
     this.#ended = true;
-    const left = this.#waiting.splice(0);
+    const left = [...this.#waiting.splice(0), ...this.#behind.splice(0)];
     this.#bytes = 0;
     this.#writing?.settle(false);
     for (const { settle } of left) settle(false);
@@ -64,7 +70,7 @@ export class WriteQueue {
 
   #next(): void {
     if (this.#writing !== undefined || this.#held || this.#ended) return;
-    const next = this.#waiting.shift();
+    const next = this.#waiting.shift() ?? this.#behind.shift();
     if (next === undefined) return;
     this.#writing = next;
     this.#bytes -= next.bytes.length;

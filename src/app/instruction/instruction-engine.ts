@@ -35,7 +35,7 @@ import { decodePayload } from './payload.js';
 import { RecentReads } from './reads.js';
 import { Recovery } from './recovery.js';
 import { readRequest } from './request.js';
-import { Results } from './results.js';
+import { Results, type UploadReply } from './results.js';
 import { ScriptEffect } from './script-effect.js';
 import { taskIdOf } from './task-id.js';
 import { type Ended, type Item, type Records, Workbench } from './workbench.js';
@@ -50,6 +50,8 @@ export interface InstructionEngineParts {
   readonly tasks: TaskRunner;
   readonly web: WebClient;
   readonly services: ServiceManager;
+  /** Of replies over 256 KiB, to servers that take them so. */
+  readonly upload: UploadReply;
   readonly clock: Clock;
   /** Milliseconds since the machine started, counting while it sleeps. */
   readonly bootTime: () => number;
@@ -101,7 +103,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     const effects = new Effects({ ...parts.effects, web, services, scripts, nodeIsReady });
     const shared = { journal, tasks, clock, bootTime, logger, records, effects, sha256, boot, reading: parts.reading };
     this.#parts = parts;
-    this.#results = new Results(shared);
+    this.#results = new Results({ ...shared, upload: parts.upload });
     this.#workbench = new Workbench(shared);
     this.#trail = new AuditTrail({ audit, logger, onFailure: parts.onAuditFailure });
     const both = { ...shared, results: this.#results, workbench: this.#workbench };

@@ -3,13 +3,23 @@ import { errorAnswer, type InstructionKey, keyText, type Reply } from '../../dom
 import { ResultOffers } from '../../domain/instruction/offers.js';
 import { repliesToDrop } from '../../domain/instruction/retention.js';
 import { ackedRow, handedRow, type Row, tombstoneOf } from '../../domain/instruction/row.js';
+import { AgentError } from '../../domain/kernel/errors.js';
+import type { LinkMessage } from '../../domain/link/model.js';
+import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Journal, JournalChange, StoredReply } from '../../ports/instruction/journal.js';
 import type { Logger } from '../../ports/logger.js';
 import type { LinkSession } from '../link/link-session.js';
 import { encodeAnswer, replyBytes } from './encode.js';
 
+/** A larger body goes beside the stream, where the server takes it there (engine.md A15c). */
+export const UPLOAD_B64 = 256 * 1024;
+
+/** The way of a large reply to its server, beside the stream; the server holds it when it resolves. */
+export type UploadReply = (reply: LinkMessage, options: CallOptions) => Promise<void>;
+
 export interface ResultsParts {
+  readonly upload: UploadReply;
   readonly journal: Journal;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -29,6 +39,12 @@ interface Stream {
   readonly session: LinkSession;
   readonly fleet: string;
   readonly acks: boolean;
+  /** Whether it takes uploads; false from the first one on that it does not know after all. */
+  uploads: boolean;
+  /** One after the other, so that a slow line carries one large body at a time. */
+  uploading: Promise<void>;
+  /** Those that wait or go. */
+  readonly onTheWay: Set<string>;
 }
 
 /** What is known of a finished result. */
@@ -145,7 +161,8 @@ export class Results {
   /** Offers what is due until the session is over. */
   opened(session: LinkSession, fleet: string): void {
     const acks = session.server?.capabilities.has('result-ack') ?? false;
-    const stream = { session, fleet, acks };
+    const uploads = session.server?.capabilities.has('result-upload') ?? false;
+    const stream: Stream = { session, fleet, acks, uploads, uploading: Promise.resolve(), onTheWay: new Set() };
     this.#stream = stream;
     for (const kept of this.#kept.values()) kept.sentAt = undefined;
     this.#offersOf(fleet).opened(acks, this.#parts.clock.monotonic());
@@ -256,15 +273,50 @@ export class Results {
     over.abort();
   }
 
-  async #send({ session }: Stream, id: string, { type, jsonB64 }: Reply): Promise<void> {
+  /** A large one is on its way when it resolves, and waits for its turn. */
+  async #send(stream: Stream, id: string, reply: Reply): Promise<void> {
     const kept = this.#kept.get(id);
     if (kept === undefined) return;
     kept.sentAt = this.#parts.clock.monotonic();
+    if (!stream.uploads || reply.jsonB64.length <= UPLOAD_B64) return this.#sendOnStream(stream, kept, reply);
+    // Offered once more while it is still on its way: a slow line takes minutes.
+    if (stream.onTheWay.has(id)) return;
+    stream.onTheWay.add(id);
+    stream.uploading = stream.uploading.then(() => this.#upload(stream, id, reply)).finally(() => stream.onTheWay.delete(id));
+  }
+
+  async #sendOnStream({ session }: Stream, kept: Kept, { type, jsonB64 }: Reply): Promise<void> {
     const { tag } = kept.row;
     // It may be confirmed before the transport says that it has taken it.
     if (!(await session.send({ type, tag, jsonB64 })) || kept.row.state !== 'finished') return;
     kept.row = handedRow(kept.row);
     this.#note(kept);
+  }
+
+  /** Whole or not at all: what a lost connection has cut off begins anew on the next stream. Does not throw. */
+  async #upload(stream: Stream, id: string, reply: Reply): Promise<void> {
+    const { upload, clock, logger } = this.#parts;
+    const { signal } = stream.session;
+    const kept = this.#kept.get(id);
+    if (kept === undefined || kept.row.state === 'acked' || signal.aborted) return;
+    try {
+      if (stream.uploads) {
+        await upload({ ...reply, tag: kept.row.tag }, { signal });
+        // The server holds it, whether or not it also says so on the stream.
+        this.acked(kept.row);
+        return;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn('a large result was not uploaded', { tag: kept.row.tag, error });
+      // It is offered again in its time, but for a server that does not know the call.
+      if (!(error instanceof AgentError) || error.code !== 'link.not_offered') return;
+      stream.uploads = false;
+    }
+    this.#offersOf(stream.fleet).sent(id, clock.monotonic());
+    await this.#sendOnStream(stream, kept, reply).catch((error: unknown) =>
+      logger.warn('a large result was not sent', { tag: kept.row.tag, error }),
+    );
   }
 
   #delivered(id: string): void {

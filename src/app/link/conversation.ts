@@ -210,6 +210,7 @@ export class Conversation {
       server: this.#server,
       localAddress: stream.localAddress(),
       send: (message: LinkMessage) => stream.send(message, { signal: NEVER }),
+      sendBehind: (message: LinkMessage) => stream.send(message, { signal: NEVER, behind: true }),
       signal: this.#over.signal,
     };
     onOpened(this);

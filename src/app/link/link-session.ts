@@ -8,6 +8,8 @@ export interface LinkSession {
   readonly localAddress: string;
   /** In the order of the calls; resolves true when the transport has taken it, false when the session is over. */
   send(message: LinkMessage): Promise<boolean>;
+  /** It gives way to everything that `send` is given; in the order of its own calls. As `send` otherwise. */
+  sendBehind(message: LinkMessage): Promise<boolean>;
   /** Aborted when the session is over. */
   readonly signal: AbortSignal;
 }

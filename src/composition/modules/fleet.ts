@@ -32,6 +32,7 @@ import type { AddressPort } from '../../domain/kernel/network.js';
 import type { Capability, Nid } from '../../domain/link/model.js';
 import { nodeReads } from '../../domain/log/visibility.js';
 import { FleetPorts, FleetServers, FleetSubsystems, FleetUseCases, Ports, Root, Subsystems } from '../tokens.js';
+import { bindSessionRelay } from './session.js';
 
 /** What this control plane does beyond the base protocol. */
 const CAPABILITIES: readonly Capability[] = ['redeliver', 'result-ack', 'result-upload', 'cancel', 'keepalive', 'window'];
@@ -87,6 +88,7 @@ export const fleetModule = new ContainerModule(({ bind }) => {
     .toResolvedValue(({ store }, clock) => new RegistrationService({ store, clock }), [Root.controlPlane, Ports.clock])
     .inSingletonScope();
   bindInstructions(bind);
+  bindSessionRelay(bind);
   bindServers(bind);
 });
 
@@ -136,7 +138,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, book, cordons) =>
+      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons) =>
         new NodeSessions({
           store,
           clock,
@@ -146,11 +148,11 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher],
+          users: [dispatcher, relay],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
         }),
-      [...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.book, FleetPorts.cordons],
+      [...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay, FleetPorts.book, FleetPorts.cordons],
     )
     .inSingletonScope();
   bind(FleetUseCases.instructions)

@@ -9,6 +9,7 @@ import { SystemdServiceManager } from '../../adapters/instruction/systemd-servic
 import { ApiNodeRoles } from '../../adapters/kubernetes/api-node-roles.js';
 import { parseYamlDocuments } from '../../adapters/kubernetes/yaml-documents.js';
 import { GrpcControlLink } from '../../adapters/link/grpc-control-link.js';
+import { GrpcNodewardCalls } from '../../adapters/link/grpc-nodeward-calls.js';
 import { LinkConnections } from '../../adapters/link/link-connections.js';
 import { GrpcLogConnection } from '../../adapters/log/grpc-log-connection.js';
 import { SqliteViewStore } from '../../adapters/log/sqlite-view-store.js';
@@ -34,9 +35,10 @@ import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { EnrolledNode } from '../enrolled-node.js';
 import { NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '../tokens.js';
 import { ADMIN_CONFIG, TASK_ENV } from './kubernetes.js';
+import { bindSessions } from './session.js';
 
 /** What this agent does beyond the base protocol. */
-const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
+const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'result-upload', 'cancel'];
 /** What is restarted when the control plane asks for it. */
 export const AGENT_UNIT = 'holdfast-agent.service';
 
@@ -87,6 +89,7 @@ export const linkModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bindLog(bind);
   bindInstructions(bind);
+  bindSessions(bind);
   bindLink(bind);
 });
 
@@ -176,7 +179,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.engine)
     .toResolvedValue(
-      ({ config }, { machine, rootFingerprint }, journal, audit, policy, tasks, web, effects, agent, clock, logger) =>
+      ({ config }, { machine, rootFingerprint }, journal, audit, policy, tasks, web, effects, agent, calls, clock, logger) =>
         new InstructionEngine({
           journal,
           audit,
@@ -184,6 +187,7 @@ function bindInstructions(bind: Bind): void {
           web,
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
           effects,
+          upload: (reply, options) => calls.uploadReply(reply, options),
           clock,
           bootTime,
           logger: logger.child({ subsystem: 'instructions' }),
@@ -199,7 +203,7 @@ function bindInstructions(bind: Bind): void {
         }),
       [
         ...([Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.policy, NodePorts.tasks, NodePorts.web] as const),
-        ...([NodePorts.effects, Root.agent, Ports.clock, Ports.logger] as const),
+        ...([NodePorts.effects, Root.agent, NodePorts.calls, Ports.clock, Ports.logger] as const),
       ],
     )
     .inSingletonScope();
@@ -226,6 +230,20 @@ function bindLink(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.connections)
     .toResolvedValue((node, clock) => new LinkConnections({ readPair: pairReader(node), clock }), [Root.node, Ports.clock])
+    .inSingletonScope();
+  bind(NodePorts.calls)
+    .toResolvedValue(
+      (connections, { servers }, container) => {
+        // Where the stream is: calls are put on its connection.
+        const address = () => {
+          const { connected } = container.get<LinkSubsystem>(NodeSubsystems.link).state();
+          const [first] = servers;
+          return connected?.address ?? { host: first?.host ?? '', port: first?.port ?? 0 };
+        };
+        return new GrpcNodewardCalls({ connections, address });
+      },
+      [NodePorts.connections, Root.node, Root.container],
+    )
     .inSingletonScope();
   bind(NodePorts.link)
     .toResolvedValue((connections, clock) => new GrpcControlLink({ connections, clock }), [NodePorts.connections, Ports.clock])
@@ -265,6 +283,7 @@ function bindLink(bind: Bind): void {
         link,
         engine,
         overlay,
+        sessions,
         journal,
         audit,
         clock,
@@ -289,7 +308,7 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine, overlay],
+          users: [engine, overlay, sessions],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
@@ -301,6 +320,7 @@ function bindLink(bind: Bind): void {
       },
       [
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
+        ...([NodePorts.interactiveSessions] as const),
         ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
       ],
     )

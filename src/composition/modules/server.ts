@@ -65,8 +65,8 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.fleet)
     .toResolvedValue(
-      ({ config }, { backups }, instructions, nodes, tokens, certificates, audit, logger): FleetParts => ({
-        ...{ instructions, nodes, tokens, certificates, backups, audit, logger, account: config.serverAccount },
+      ({ config }, { backups }, instructions, nodes, tokens, certificates, sessions, audit, logger): FleetParts => ({
+        ...{ instructions, nodes, tokens, certificates, sessions, backups, audit, logger, account: config.serverAccount },
       }),
       [
         Root.facts,
@@ -75,6 +75,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.nodes,
         FleetUseCases.tokens,
         FleetUseCases.certificates,
+        FleetPorts.sessionRelay,
         Ports.audit,
         Ports.logger,
       ],

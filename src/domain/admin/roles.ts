@@ -17,6 +17,7 @@ export const leastGrades: Readonly<Record<string, AdminGrade>> = {
   '/holdfast.admin.v1.AdminService/Top': 'viewer',
   '/holdfast.admin.v1.AdminService/Explain': 'viewer',
   // Of which kinds, and of whose, `mayInstruct` says.
+  '/holdfast.admin.v1.FleetService/OpenSession': 'admin',
   '/holdfast.admin.v1.FleetService/Send': 'operator',
   '/holdfast.admin.v1.FleetService/CancelInstruction': 'operator',
   '/holdfast.admin.v1.FleetService/ListInstructions': 'viewer',

@@ -1,5 +1,5 @@
 import type { Labels, NodeName } from '../identity/model.js';
-import type { InstructionType } from '../instruction/model.js';
+import type { PolicyType } from '../instruction/policy.js';
 import type { AddressPort, HostPort, IpAddress, Ipv4Range } from '../kernel/network.js';
 import type { AbsolutePath } from '../kernel/paths.js';
 import type { Aid } from '../link/model.js';
@@ -67,8 +67,8 @@ export interface Config {
   readonly conductor?: string;
   /** Said in heartbeats instead of the connection's address. */
   readonly nodeIp?: IpAddress;
-  readonly instructionsAllow?: readonly InstructionType[];
-  readonly instructionsDeny: readonly InstructionType[];
+  readonly instructionsAllow?: readonly PolicyType[];
+  readonly instructionsDeny: readonly PolicyType[];
   /** Names of scripts; a `*` at the end stands for anything. */
   readonly scriptsAllow?: readonly string[];
   readonly scriptsDeny: readonly string[];

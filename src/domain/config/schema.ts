@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isLabelKey, isLabelValue, type Labels, nodeName } from '../identity/model.js';
-import { instructionTypes } from '../instruction/model.js';
+import { policyTypes } from '../instruction/policy.js';
 import { durationMs } from '../kernel/duration.js';
 import {
   addressPort,
@@ -163,7 +163,7 @@ const baseUrl = leaf('https://host or http://host, without a slash at the end', 
   typeof value === 'string' && /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*[^\s?#/])?$/.test(value) ? value : undefined,
 );
 
-const types = list(`instruction types, such as ${instructionTypes[0]}`, (text) => instructionTypes.find((type) => type === text));
+const types = list(`instruction types, such as ${policyTypes[0]}`, (text) => policyTypes.find((type) => type === text));
 const scripts = list('names of scripts; a * may stand at the end', (text) =>
   /^[\w./-]+\*?$|^\*$/.test(text) ? text : undefined,
 );

@@ -1,10 +1,14 @@
 import { type InstructionType, instructionTypes } from './model.js';
 
+/** What a policy may name: every instruction, and interactive sessions by the frame that opens one. */
+export const policyTypes = [...instructionTypes, 'OPEN_STREAM'] as const;
+export type PolicyType = (typeof policyTypes)[number];
+
 /** What this node's owner lets a control plane ask for. A pattern may end in `*`. */
 export interface InstructionPolicy {
   /** Undefined: all but the denied ones. */
-  readonly allow: readonly InstructionType[] | undefined;
-  readonly deny: readonly InstructionType[];
+  readonly allow: readonly PolicyType[] | undefined;
+  readonly deny: readonly PolicyType[];
   readonly scripts: NamePolicy;
   /** Of verbs of kubectl, `get` or `rollout status`. */
   readonly kubectl: NamePolicy;
@@ -38,14 +42,14 @@ export interface Verdict {
 export const DEFAULT_RULE = 'default';
 
 /** Denials go before permissions. */
-export function judgeInstruction(policy: InstructionPolicy, type: InstructionType, subject: PolicySubject | undefined): Verdict {
+export function judgeInstruction(policy: InstructionPolicy, type: PolicyType, subject: PolicySubject | undefined): Verdict {
   if (policy.deny.includes(type)) return { allowed: false, rule: `instructions.deny: ${type}` };
   if (policy.allow !== undefined && !policy.allow.includes(type))
     return { allowed: false, rule: `instructions.allow does not name ${type}` };
   return subject === undefined ? byType(policy, type) : judgeSubject(policy, type, subject);
 }
 
-function judgeSubject(policy: InstructionPolicy, type: InstructionType, { kind, name }: PolicySubject): Verdict {
+function judgeSubject(policy: InstructionPolicy, type: PolicyType, { kind, name }: PolicySubject): Verdict {
   const setting = kind === 'script' ? 'scripts' : 'kubectl';
   const { allow, deny } = policy[setting];
   const denied = deny.find((pattern) => matches(pattern, name));
@@ -56,7 +60,7 @@ function judgeSubject(policy: InstructionPolicy, type: InstructionType, { kind, 
   return { allowed: true, rule: `instructions.${setting}.allow: ${allowed}` };
 }
 
-function byType({ allow }: InstructionPolicy, type: InstructionType): Verdict {
+function byType({ allow }: InstructionPolicy, type: PolicyType): Verdict {
   return { allowed: true, rule: allow === undefined ? DEFAULT_RULE : `instructions.allow: ${type}` };
 }
 

@@ -326,6 +326,7 @@ export const errorCodes = {
     remedy: 'another machine runs with the certificate of this node: stop it, or register one of them again',
   },
   'link.limited': { kind: 'exhausted', retry: true, remedy: 'send less often' },
+  'link.not_offered': { kind: 'unimplemented', retry: false, remedy: 'update the control plane' },
   'link.not_served': {
     kind: 'unavailable',
     retry: true,
@@ -444,6 +445,22 @@ export const errorCodes = {
     kind: 'unavailable',
     retry: false,
     remedy: 'install the service, so that systemd runs the daemon, or restart it by hand',
+  },
+  'session.elsewhere': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'ask the replica that is named: sessions are not passed on between replicas',
+  },
+  'session.invalid': { kind: 'invalid', retry: false, remedy: 'mend the target at the place that is named' },
+  'session.not_connected': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'wait until `holdfast nodes` shows the node online',
+  },
+  'session.unreachable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'check that the service runs, and that the node resolves the names of its cluster',
   },
   'store.corrupt': {
     kind: 'internal',

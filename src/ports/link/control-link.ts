@@ -17,6 +17,11 @@ export interface LinkEnd {
   readonly retryMs: number | undefined;
 }
 
+export interface SendOptions extends CallOptions {
+  /** It gives way: it is sent when nothing else waits, in the order of the calls that say so. */
+  readonly behind?: boolean;
+}
+
 /** One open `NodeAgentStream`. Messages of it are its own: nothing of an older stream comes out of a newer one. */
 export interface LinkStream {
   /** Of the response headers; undefined for a server that sends none before its first message. */
@@ -29,7 +34,7 @@ export interface LinkStream {
    * sent or not.
    * @throws AgentError `link.too_large` for more than 12 MiB, which is not sent
    */
-  send(message: LinkMessage, options: CallOptions): Promise<boolean>;
+  send(message: LinkMessage, options: SendOptions): Promise<boolean>;
   /** Wall clock difference server - us, milliseconds, from the answer's `date`; undefined when it was not said. */
   readonly clockSkewMs: number | undefined;
   /** Milliseconds on the monotonic clock when the last byte came in, of whatever kind. */

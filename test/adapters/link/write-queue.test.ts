@@ -35,6 +35,24 @@ describe('a write queue', () => {
     expect(written).toEqual(['a', 'b', 'c', 'd']);
   });
 
+  test('what gives way waits until nothing else does, in its own order', async () => {
+    const { written, settled, send, take, subject } = queue(100);
+    const behind = (text: string) => void subject.send(Buffer.from(text), true).then((taken) => settled.push(`${text} ${taken}`));
+    behind('x');
+    behind('y');
+    behind('z');
+    send('a');
+    send('b');
+    await take();
+    await take();
+    await take();
+    expect(written).toEqual(['x', 'a', 'b', 'y']);
+    subject.end();
+    await Promise.resolve();
+    expect(settled).toEqual(['x true', 'a true', 'b true', 'y false', 'z false']);
+    expect(subject.bytes).toBe(0);
+  });
+
   test('what a transport fails to take was not taken', async () => {
     const { written, settled, send, take } = queue();
     send('a');

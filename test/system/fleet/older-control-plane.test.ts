@@ -25,7 +25,7 @@ let former: object;
 let adopted: CliResult;
 const place = () => ['--root', folder, '--data-dir', '/data'];
 
-/** What an older control plane does: answers heartbeats, and after the second one asks for three things. It knows none of our services. */
+/** What an older control plane does: answers heartbeats, and after the second one asks for four things. It knows none of our services. */
 function onMessage(bytes: Buffer, call: RawServed): void {
   if (call.headers[':path'] !== `${L2}/NodeAgentStream`) {
     const status = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12', 'grpc-message': 'unknown service' };
@@ -41,6 +41,9 @@ function onMessage(bytes: Buffer, call: RawServed): void {
     call.send(envelope('GET_NODE_STATUS', 'a', b64({})));
     call.send(envelope('APPLY_CR', 'b', b64({ crB64: 'eA==' })));
     call.send(envelope('SOMETHING_NEW', 'c', b64({})));
+    call.send(
+      envelope('OPEN_STREAM', 'd', b64({ target: 'SERVICE_WEBSOCKET', namespace: 'x.evil.com/', name: 'api', port: 80 })),
+    );
     return;
   }
   const text = type === 'ERROR' ? jsonB64 : Buffer.from(jsonB64, 'base64').toString('utf8');
@@ -73,10 +76,14 @@ afterAll(async () => {
 test('an older control plane, which has no log and names nodes its own way, has a whole agent in ours', {
   timeout: 60_000,
 }, async () => {
-  await expect.poll(() => [...replies.keys()].sort(), { timeout: 30_000 }).toEqual(['a', 'b', 'c']);
+  await expect.poll(() => [...replies.keys()].sort(), { timeout: 30_000 }).toEqual(['a', 'b', 'c', 'd']);
   expect(replies.get('a')).toEqual({ type: 'NODE_STATUS', text: '{"nodeIsReady":true}' });
   expect(replies.get('b')).toMatchObject({ type: 'ERROR', text: expect.stringMatching(/^NOT_BUILT: APPLY_CR/) });
   expect(replies.get('c')).toMatchObject({ type: 'ERROR', text: expect.stringMatching(/SOMETHING_NEW/) });
+  expect(replies.get('d')).toEqual({
+    type: 'STREAM_CLOSED',
+    text: expect.stringMatching(/namespace: expected a DNS label.*"error":true/),
+  });
   await expect.poll(() => beats, { timeout: 20_000 }).toBeGreaterThan(2);
   const { code, stdout } = await runCli(['status', '--data-dir', join(folder, 'data')]);
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/state +ready/) });

@@ -1,7 +1,8 @@
-// fleet-peer.mjs installer FOLDER | greet TEXT | echo | proxy HOST PORT | client GREET_HOST PORT ECHO_HOST PORT: see fleet-peer.ts
+// fleet-peer.mjs installer FOLDER | greet TEXT | echo | websocket | proxy HOST PORT | client GREET_HOST PORT ECHO_HOST PORT: see fleet-peer.ts
 import { readFile } from 'node:fs/promises';
 import { createServer as createWebServer } from 'node:http';
 import { connect, createServer } from 'node:net';
+import { WebSocketServer } from 'ws';
 
 const [kind, ...args] = process.argv.slice(2);
 const PAUSE_MS = 50;
@@ -35,7 +36,7 @@ function proxy() {
       pairs.delete(pair);
     };
     pairs.add(pair);
-    for (const socket of [inner, outer]) socket.on('error', end).on('close', end);
+    for (const socket of [inner, outer]) socket.setNoDelay().on('error', end).on('close', end);
     inner.pipe(outer).pipe(inner);
   });
 }
@@ -74,7 +75,24 @@ function client() {
   hold();
 }
 
+/** Says each text in angle brackets; `flood` gives 8 MiB and a good end, `bye` the end alone, and after `deaf` nothing more is read. */
+function websocket() {
+  const web = createWebServer();
+  new WebSocketServer({ server: web }).on('connection', (socket, request) => {
+    socket.on('error', () => {});
+    socket.on('message', (data) => {
+      const text = data.toString();
+      if (text === 'flood') for (let piece = 0; piece < 128; piece++) socket.send(Buffer.alloc(65_536, piece));
+      if (text === 'deaf') socket.pause();
+      else if (text === 'flood' || text === 'bye') socket.close(1000, `after ${request.url}`);
+      else socket.send(`<${text}>`);
+    });
+  });
+  return web;
+}
+
 function listener() {
+  if (kind === 'websocket') return websocket();
   if (kind === 'installer') return installer();
   if (kind === 'proxy') return proxy();
   if (kind === 'echo') return createServer((socket) => socket.on('error', () => {}).pipe(socket));

@@ -14,7 +14,7 @@ export interface ClientCounts {
 
 /**
  * A peer of a fleet, in a process of its own in one of its namespaces. `installer` serves scripts from a folder and says hello elsewhere;
- * `greet` says a text and closes; `echo`; `proxy` passes connections on until it cuts them; `client` makes connections all the time.
+ * `greet` says a text and closes; `echo`; `websocket` answers texts; `proxy` passes connections on until it cuts them; `client` makes connections all the time.
  */
 export class FleetPeer {
   readonly port: number;

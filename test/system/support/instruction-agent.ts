@@ -51,6 +51,7 @@ const engine = new InstructionEngine({
   ...{ audit, web, clock, sha256, services: new FakeServiceManager(), logger: new FakeLogger() },
   policy: () => USUAL_POLICY,
   onAuditFailure: 'refuse',
+  upload: () => Promise.reject(new Error('no server takes uploads here')),
   nodeIsReady: () => true,
   boot: 'boot-1',
   bootTime,
@@ -69,14 +70,16 @@ const engine = new InstructionEngine({
 });
 await engine.start();
 
+const send = async (message: LinkMessage): Promise<boolean> => {
+  writeSync(1, `${JSON.stringify(message)}\n`);
+  return true;
+};
 const session: LinkSession = {
   server: serverFacts(),
   localAddress: '',
   signal: new AbortController().signal,
-  async send(message: LinkMessage): Promise<boolean> {
-    writeSync(1, `${JSON.stringify(message)}\n`);
-    return true;
-  },
+  send,
+  sendBehind: send,
 };
 engine.opened(session);
 writeSync(1, 'ready\n');

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { client, type Wiring } from './options.js';
+import { ASKED_DAEMON, client, collect, dataDirOption, type Wiring } from './options.js';
 
 export function addInstructionVerbs(program: Command, { context, done }: Wiring): void {
   client(program.command('send <node> <type>').description('tell a node to do something'))
@@ -46,6 +46,17 @@ export function addTokenVerbs(program: Command, { context, done }: Wiring): void
   client(token.command('revoke <id>').description('make a token useless')).action(async (id, options) =>
     done(await (await import('../token.js')).revokeToken(context, id, options)),
   );
+}
+
+export function addConnect(program: Command, { context, done }: Wiring): void {
+  program
+    .command('connect <node> <service>')
+    .description('a session with a WebSocket of a service in the cluster of a node: NAMESPACE/NAME:PORT[/path]')
+    .addOption(dataDirOption(ASKED_DAEMON))
+    .option('--header <name=value>', 'of the handshake; may be given several times', collect)
+    .action(async (node, service, options) =>
+      done(await (await import('../connect.js')).connect(context, node, service, options)),
+    );
 }
 
 export function addBackup(program: Command, { context, done }: Wiring): void {

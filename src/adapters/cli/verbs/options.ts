@@ -10,6 +10,9 @@ export interface Wiring {
   readonly done: (code: ExitCode) => void;
 }
 
+export const ASKED_DAEMON =
+  'the data directory of the daemon to ask (default: ./.holdfast if there is one, else /var/lib/holdfast)';
+
 export function client(command: Command): Command {
   return command
     .addOption(
@@ -23,9 +26,7 @@ export function client(command: Command): Command {
         notEmpty('a folder'),
       ),
     )
-    .addOption(
-      dataDirOption('the data directory of the daemon to ask (default: ./.holdfast if there is one, else /var/lib/holdfast)'),
-    )
+    .addOption(dataDirOption(ASKED_DAEMON))
     .addOption(outputOption());
 }
 

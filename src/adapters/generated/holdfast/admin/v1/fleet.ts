@@ -10,9 +10,11 @@ import {
   type CallOptions,
   type ChannelCredentials,
   Client,
+  type ClientDuplexStream,
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
+  type handleBidiStreamingCall,
   type handleServerStreamingCall,
   type handleUnaryCall,
   makeGenericClientConstructor,
@@ -35,6 +37,61 @@ export enum InstructionState {
   EXPIRED = 6,
   CANCELLED = 7,
   UNRECOGNIZED = -1,
+}
+
+export interface OpenSessionRequest {
+  frame:
+    | //
+    /** The first message, and only that. */
+    { $case: "start"; value: SessionStart }
+    | { $case: "data"; value: Buffer }
+    | { $case: "size"; value: TerminalSize }
+    | undefined;
+}
+
+export interface SessionStart {
+  node: string;
+  namespace: string;
+  /** Of the service. */
+  name: string;
+  port: number;
+  /** Empty, or beginning with a slash. */
+  path: string;
+  /** Of the handshake; subprotocols are those of `Sec-WebSocket-Protocol`. */
+  headers: { [key: string]: string };
+  /** Of the caller's terminal, if it has one. */
+  size: TerminalSize | undefined;
+}
+
+export interface SessionStart_HeadersEntry {
+  key: string;
+  value: string;
+}
+
+export interface TerminalSize {
+  cols: number;
+  rows: number;
+}
+
+export interface OpenSessionResponse {
+  frame:
+    | //
+    /** Once, before any data. */
+    { $case: "opened"; value: SessionOpened }
+    | { $case: "data"; value: Buffer }
+    | //
+    /** Once, the last message. */
+    { $case: "closed"; value: SessionClosed }
+    | undefined;
+}
+
+export interface SessionOpened {
+}
+
+export interface SessionClosed {
+  /** For people. */
+  reason: string;
+  error: boolean;
 }
 
 export interface SendRequest {
@@ -225,6 +282,586 @@ export interface RevokeTokenRequest {
 
 export interface RevokeTokenResponse {
 }
+
+function createBaseOpenSessionRequest(): OpenSessionRequest {
+  return { frame: undefined };
+}
+
+export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
+  encode(message: OpenSessionRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    switch (message.frame?.$case) {
+      case "start":
+        SessionStart.encode(message.frame.value, writer.uint32(10).fork()).join();
+        break;
+      case "data":
+        writer.uint32(18).bytes(message.frame.value);
+        break;
+      case "size":
+        TerminalSize.encode(message.frame.value, writer.uint32(26).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OpenSessionRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOpenSessionRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.frame = { $case: "start", value: SessionStart.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.frame = { $case: "data", value: Buffer.from(reader.bytes()) };
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.frame = { $case: "size", value: TerminalSize.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OpenSessionRequest>): OpenSessionRequest {
+    return OpenSessionRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OpenSessionRequest>): OpenSessionRequest {
+    const message = createBaseOpenSessionRequest();
+    switch (object.frame?.$case) {
+      case "start": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "start", value: SessionStart.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+      case "data": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "data", value: object.frame.value };
+        }
+        break;
+      }
+      case "size": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "size", value: TerminalSize.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+    }
+    return message;
+  },
+};
+
+function createBaseSessionStart(): SessionStart {
+  return { node: "", namespace: "", name: "", port: 0, path: "", headers: {}, size: undefined };
+}
+
+export const SessionStart: MessageFns<SessionStart> = {
+  encode(message: SessionStart, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.node !== "") {
+      writer.uint32(10).string(message.node);
+    }
+    if (message.namespace !== "") {
+      writer.uint32(18).string(message.namespace);
+    }
+    if (message.name !== "") {
+      writer.uint32(26).string(message.name);
+    }
+    if (message.port !== 0) {
+      writer.uint32(32).uint32(message.port);
+    }
+    if (message.path !== "") {
+      writer.uint32(42).string(message.path);
+    }
+    globalThis.Object.entries(message.headers).forEach(([key, value]: [string, string]) => {
+      SessionStart_HeadersEntry.encode({ key: key as any, value }, writer.uint32(50).fork()).join();
+    });
+    if (message.size !== undefined) {
+      TerminalSize.encode(message.size, writer.uint32(58).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SessionStart {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSessionStart();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.port = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            const entry6 = SessionStart_HeadersEntry.decode(reader, reader.uint32());
+            if (entry6.value !== undefined) {
+              message.headers[entry6.key] = entry6.value;
+            }
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.size = TerminalSize.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SessionStart>): SessionStart {
+    return SessionStart.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SessionStart>): SessionStart {
+    const message = createBaseSessionStart();
+    message.node = object.node ?? "";
+    message.namespace = object.namespace ?? "";
+    message.name = object.name ?? "";
+    message.port = object.port ?? 0;
+    message.path = object.path ?? "";
+    message.headers = (globalThis.Object.entries(object.headers ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    message.size = (object.size !== undefined && object.size !== null)
+      ? TerminalSize.fromPartial(object.size)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseSessionStart_HeadersEntry(): SessionStart_HeadersEntry {
+  return { key: "", value: "" };
+}
+
+export const SessionStart_HeadersEntry: MessageFns<SessionStart_HeadersEntry> = {
+  encode(message: SessionStart_HeadersEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SessionStart_HeadersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSessionStart_HeadersEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SessionStart_HeadersEntry>): SessionStart_HeadersEntry {
+    return SessionStart_HeadersEntry.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SessionStart_HeadersEntry>): SessionStart_HeadersEntry {
+    const message = createBaseSessionStart_HeadersEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseTerminalSize(): TerminalSize {
+  return { cols: 0, rows: 0 };
+}
+
+export const TerminalSize: MessageFns<TerminalSize> = {
+  encode(message: TerminalSize, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cols !== 0) {
+      writer.uint32(8).uint32(message.cols);
+    }
+    if (message.rows !== 0) {
+      writer.uint32(16).uint32(message.rows);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TerminalSize {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTerminalSize();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.cols = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.rows = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TerminalSize>): TerminalSize {
+    return TerminalSize.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TerminalSize>): TerminalSize {
+    const message = createBaseTerminalSize();
+    message.cols = object.cols ?? 0;
+    message.rows = object.rows ?? 0;
+    return message;
+  },
+};
+
+function createBaseOpenSessionResponse(): OpenSessionResponse {
+  return { frame: undefined };
+}
+
+export const OpenSessionResponse: MessageFns<OpenSessionResponse> = {
+  encode(message: OpenSessionResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    switch (message.frame?.$case) {
+      case "opened":
+        SessionOpened.encode(message.frame.value, writer.uint32(10).fork()).join();
+        break;
+      case "data":
+        writer.uint32(18).bytes(message.frame.value);
+        break;
+      case "closed":
+        SessionClosed.encode(message.frame.value, writer.uint32(26).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OpenSessionResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOpenSessionResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.frame = { $case: "opened", value: SessionOpened.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.frame = { $case: "data", value: Buffer.from(reader.bytes()) };
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.frame = { $case: "closed", value: SessionClosed.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OpenSessionResponse>): OpenSessionResponse {
+    return OpenSessionResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OpenSessionResponse>): OpenSessionResponse {
+    const message = createBaseOpenSessionResponse();
+    switch (object.frame?.$case) {
+      case "opened": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "opened", value: SessionOpened.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+      case "data": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "data", value: object.frame.value };
+        }
+        break;
+      }
+      case "closed": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "closed", value: SessionClosed.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+    }
+    return message;
+  },
+};
+
+function createBaseSessionOpened(): SessionOpened {
+  return {};
+}
+
+export const SessionOpened: MessageFns<SessionOpened> = {
+  encode(_: SessionOpened, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SessionOpened {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSessionOpened();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SessionOpened>): SessionOpened {
+    return SessionOpened.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<SessionOpened>): SessionOpened {
+    const message = createBaseSessionOpened();
+    return message;
+  },
+};
+
+function createBaseSessionClosed(): SessionClosed {
+  return { reason: "", error: false };
+}
+
+export const SessionClosed: MessageFns<SessionClosed> = {
+  encode(message: SessionClosed, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.reason !== "") {
+      writer.uint32(10).string(message.reason);
+    }
+    if (message.error !== false) {
+      writer.uint32(16).bool(message.error);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SessionClosed {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSessionClosed();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.error = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SessionClosed>): SessionClosed {
+    return SessionClosed.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SessionClosed>): SessionClosed {
+    const message = createBaseSessionClosed();
+    message.reason = object.reason ?? "";
+    message.error = object.error ?? false;
+    return message;
+  },
+};
 
 function createBaseSendRequest(): SendRequest {
   return { node: "", type: "", json: "", tag: "", expiresMs: 0n };
@@ -2543,6 +3180,19 @@ export const FleetServiceService = {
     responseSerialize: (value: RevokeTokenResponse): Buffer => Buffer.from(RevokeTokenResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RevokeTokenResponse => RevokeTokenResponse.decode(value),
   },
+  /**
+   * A session with a service of a node's cluster. The caller's first message says with which; what else it says waits until it is opened.
+   * A caller that ends its side has nothing more to say: the session goes on until the service or a cancellation ends it.
+   */
+  openSession: {
+    path: "/holdfast.admin.v1.FleetService/OpenSession" as const,
+    requestStream: true as const,
+    responseStream: true as const,
+    requestSerialize: (value: OpenSessionRequest): Buffer => Buffer.from(OpenSessionRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): OpenSessionRequest => OpenSessionRequest.decode(value),
+    responseSerialize: (value: OpenSessionResponse): Buffer => Buffer.from(OpenSessionResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): OpenSessionResponse => OpenSessionResponse.decode(value),
+  },
 } as const;
 
 export interface FleetServiceServer extends UntypedServiceImplementation {
@@ -2567,6 +3217,11 @@ export interface FleetServiceServer extends UntypedServiceImplementation {
   /** An archive of the control plane, in pieces, whole when the stream ends well. */
   backup: handleServerStreamingCall<BackupRequest, BackupResponse>;
   revokeToken: handleUnaryCall<RevokeTokenRequest, RevokeTokenResponse>;
+  /**
+   * A session with a service of a node's cluster. The caller's first message says with which; what else it says waits until it is opened.
+   * A caller that ends its side has nothing more to say: the session goes on until the service or a cancellation ends it.
+   */
+  openSession: handleBidiStreamingCall<OpenSessionRequest, OpenSessionResponse>;
 }
 
 export interface FleetServiceClient extends Client {
@@ -2755,6 +3410,16 @@ export interface FleetServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RevokeTokenResponse) => void,
   ): ClientUnaryCall;
+  /**
+   * A session with a service of a node's cluster. The caller's first message says with which; what else it says waits until it is opened.
+   * A caller that ends its side has nothing more to say: the session goes on until the service or a cancellation ends it.
+   */
+  openSession(): ClientDuplexStream<OpenSessionRequest, OpenSessionResponse>;
+  openSession(options: Partial<CallOptions>): ClientDuplexStream<OpenSessionRequest, OpenSessionResponse>;
+  openSession(
+    metadata: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientDuplexStream<OpenSessionRequest, OpenSessionResponse>;
 }
 
 export const FleetServiceClient = makeGenericClientConstructor(
