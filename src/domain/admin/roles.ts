@@ -35,6 +35,11 @@ export const leastGrades: Readonly<Record<string, AdminGrade>> = {
   '/holdfast.admin.v1.CertificateService/ListAdminCertificates': 'viewer',
   '/holdfast.admin.v1.NodeService/Resync': 'admin',
   '/holdfast.admin.v1.NodeService/ListJournal': 'viewer',
+  '/holdfast.admin.v1.NodeService/SyncOverlay': 'operator',
+  '/holdfast.admin.v1.NodeService/ListEtcdMembers': 'viewer',
+  '/holdfast.admin.v1.NodeService/RemoveEtcdMember': 'admin',
+  '/holdfast.admin.v1.NodeService/AddEtcdMember': 'admin',
+  '/holdfast.admin.v1.NodeService/PromoteEtcdMember': 'admin',
 };
 
 /** Undefined for a method that the table does not have: nobody may call it. */

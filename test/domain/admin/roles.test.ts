@@ -21,6 +21,7 @@ describe('G1: who may call what', () => {
       'FleetService/ListNodes',
       'FleetService/ListTokens',
       'FleetService/WatchInstructions',
+      'NodeService/ListEtcdMembers',
       'NodeService/ListJournal',
     ]);
   });
@@ -32,6 +33,7 @@ describe('G1: who may call what', () => {
       'FleetService/CancelInstruction',
       'FleetService/CordonNode',
       'FleetService/Send',
+      'NodeService/SyncOverlay',
     ]);
   });
 
