@@ -37,6 +37,8 @@ import { NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '..
 const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'cancel'];
 /** What is restarted when the control plane asks for it. */
 export const AGENT_UNIT = 'holdfast-agent.service';
+/** Of a link that moves to a renewed certificate. */
+const MOVE_OVER_MS = 60_000;
 /** Scripts get this and nothing of ours. */
 const SCRIPT_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };
 
@@ -95,9 +97,9 @@ type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bin
 function bindLog(bind: Bind): void {
   bind(NodePorts.remoteLog)
     .toResolvedValue(
-      ({ identity }, node, clock) =>
-        new GrpcLogConnection({ addresses: node.servers, readPair: pairReader(node), nodeId: identity.nodeId, clock }),
-      [Root.facts, Root.node, Ports.clock],
+      ({ identity }, node, connections, clock) =>
+        new GrpcLogConnection({ connections, addresses: node.servers, nodeId: identity.nodeId, clock }),
+      [Root.facts, Root.node, NodePorts.connections, Ports.clock],
     )
     .inSingletonScope();
   bind(Ports.log)
@@ -209,7 +211,7 @@ function bindLink(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.renewal)
     .toResolvedValue(
-      (node, link, log, clock, logger) => {
+      (node, link, clock, logger) => {
         const [first] = node.servers;
         return new RenewalSubsystem({
           pairs: node.pairs,
@@ -218,13 +220,14 @@ function bindLink(bind: Bind): void {
           clock,
           logger: logger.child({ subsystem: 'renewal' }),
           random: Math.random,
-          onRenewed: () => {
-            link.reloadCertificate();
-            log.reopen();
-          },
+          // The log follows. A link that is down, or goes down meanwhile, comes back with the new pair by itself.
+          onRenewed: () =>
+            void link.moveOver({ signal: AbortSignal.timeout(MOVE_OVER_MS) }).catch((error: unknown) => {
+              logger.warn('the link did not move to the new certificate at once', { error });
+            }),
         });
       },
-      [Root.node, NodePorts.link, NodePorts.remoteLog, Ports.clock, Ports.logger],
+      [Root.node, NodeSubsystems.link, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
   bind(NodeSubsystems.link)
