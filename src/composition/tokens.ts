@@ -35,7 +35,7 @@ import type { LogStoreSubsystem } from '../app/log/log-store-subsystem.js';
 import type { RemoteLogConsumer } from '../app/log/remote-log-consumer.js';
 import type { ViewKeeper } from '../app/log/view-keeper.js';
 import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsystem.js';
-import type { InstructionPolicy } from '../domain/instruction/policy.js';
+import type { Config } from '../domain/config/model.js';
 import type { AuditLog } from '../ports/audit/audit-log.js';
 import type { Clock } from '../ports/clock.js';
 import type { DataPlane } from '../ports/dataplane/data-plane.js';
@@ -116,7 +116,8 @@ export const NodePorts = {
   localLog: token<LocalLog>('node.localLog'),
   viewKeeper: token<ViewKeeper>('node.viewKeeper'),
   journal: token<Journal>('node.journal'),
-  policy: token<{ current: InstructionPolicy }>('node.policy'),
+  /** What is live of it is the newest. */
+  settings: token<{ current: Config }>('node.settings'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
   linkFigures: token<() => LinkFigures>('node.linkFigures'),

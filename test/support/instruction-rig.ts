@@ -118,7 +118,7 @@ export class InstructionWorld {
       nodeIsReady: () => true,
       boot: 'boot-1',
       rootFingerprint: () => 'root-1',
-      sources: { installer: INSTALLER, conductor: CONDUCTOR },
+      sources: () => ({ installer: INSTALLER, conductor: CONDUCTOR }),
       scriptEnv: { PATH: '/usr/bin:/bin' },
       ...parts,
     });

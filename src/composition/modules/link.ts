@@ -160,12 +160,12 @@ function bindInstructions(bind: Bind): void {
   bind(NodePorts.journal)
     .toResolvedValue(({ paths }, clock) => new SqliteJournal({ file: paths.journalDb, clock }), [Root.facts, Ports.clock])
     .inSingletonScope();
-  bind(NodePorts.policy)
-    .toResolvedValue(({ config }) => ({ current: policyOf(config) }), [Root.facts])
+  bind(NodePorts.settings)
+    .toResolvedValue(({ config }) => ({ current: config }), [Root.facts])
     .inSingletonScope();
   bind(NodeSubsystems.engine)
     .toResolvedValue(
-      ({ paths, config }, { machine, rootFingerprint }, journal, audit, policy, agent, clock, logger) =>
+      ({ paths, config }, { machine, rootFingerprint }, journal, audit, settings, agent, clock, logger) =>
         new InstructionEngine({
           journal,
           audit,
@@ -178,22 +178,26 @@ function bindInstructions(bind: Bind): void {
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
           clock,
           logger: logger.child({ subsystem: 'instructions' }),
-          policy: () => policy.current,
+          policy: () => policyOf(settings.current),
           onAuditFailure: config.auditOnFailure,
           nodeIsReady: () => agent.states().every(({ phase }) => phase === 'ready'),
           sha256: (data) => hash('sha256', data, 'hex'),
           boot: machine.boot,
           rootFingerprint: () => rootFingerprint,
-          sources: { installer: config.installer, conductor: config.conductor ?? conductorOf(config.installer) },
+          sources: () => sourcesOf(settings.current),
           scriptEnv: SCRIPT_ENV,
         }),
-      [Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.policy, Root.agent, Ports.clock, Ports.logger],
+      [Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.settings, Root.agent, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
 }
 
-export function policyOf({ instructionsAllow, instructionsDeny, scriptsAllow, scriptsDeny }: Config): InstructionPolicy {
+function policyOf({ instructionsAllow, instructionsDeny, scriptsAllow, scriptsDeny }: Config): InstructionPolicy {
   return { allow: instructionsAllow, deny: instructionsDeny, scripts: { allow: scriptsAllow, deny: scriptsDeny } };
+}
+
+function sourcesOf({ installer, conductor }: Config) {
+  return { installer, conductor: conductor ?? conductorOf(installer) };
 }
 
 /** `https://get.example` has its scripts by path at `https://api.example`. */

@@ -38,7 +38,7 @@ const engine = new InstructionEngine({
   nodeIsReady: () => true,
   boot: 'boot-1',
   rootFingerprint: () => 'root-1',
-  sources: { installer: INSTALLER, conductor: undefined },
+  sources: () => ({ installer: INSTALLER, conductor: undefined }),
   scriptEnv: { PATH: '/usr/bin:/bin' },
 });
 await engine.start();
