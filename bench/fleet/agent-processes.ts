@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Answer, CallName, Calls, Registered, ServerPlace } from './protocol.ts';
 
-/** In one process: 500 connections and a tenth of a core while nothing happens. */
+/** In one process: 250 connections and a tenth of a core while nothing happens. */
 const AGENTS_PER_PROCESS = 250;
 const flags = ['--disable-warning=ExperimentalWarning', '--disable-warning=DEP0123', '--max-semi-space-size=16'];
 

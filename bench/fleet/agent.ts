@@ -60,7 +60,6 @@ export class SimulatedAgent {
   readonly registeredInMs: number;
   readonly heldBack: number;
   readonly #link: LinkSubsystem;
-  readonly #log: GrpcLogConnection;
   readonly #consumer: RemoteLogConsumer;
   readonly #arrivals: { readonly revision: bigint; readonly at: number }[] = [];
 
@@ -69,14 +68,15 @@ export class SimulatedAgent {
     this.heldBack = registered.heldBack;
     const address = { host: place.host, port: place.nodesPort };
     const readPair = async () => pair;
-    this.#link = linkOf(address, readPair);
+    const connections = new LinkConnections({ readPair, clock });
+    this.#link = linkOf(address, connections);
     const nodeId = nodeName(name);
     if (nodeId === undefined) throw new Error(`not a name of a node: ${name}`);
-    this.#log = new GrpcLogConnection({ addresses: [address], readPair, nodeId, clock });
+    const log = new GrpcLogConnection({ connections, addresses: [address], nodeId, clock });
     const common = { clock, random: Math.random, logger };
     const binding = { fleet: 'bench', nid, registration: name };
     const keeper = new ViewKeeper({ ...common, store: noStore, binding });
-    this.#consumer = new RemoteLogConsumer({ ...common, log: this.#log, keeper, bootTime, staleAfterMs: STALE_AFTER_MS });
+    this.#consumer = new RemoteLogConsumer({ ...common, log, keeper, bootTime, staleAfterMs: STALE_AFTER_MS });
     this.#consumer.onChange(() => this.#arrived());
   }
 
@@ -106,7 +106,6 @@ export class SimulatedAgent {
 
   async stop(): Promise<void> {
     await Promise.all([this.#link.stop(), this.#consumer.stop(never.signal)]);
-    this.#log.close();
   }
 
   get isLinked(): boolean {
@@ -131,12 +130,12 @@ export class SimulatedAgent {
   }
 }
 
-function linkOf(address: { readonly host: string; readonly port: number }, readPair: () => Promise<Pair>): LinkSubsystem {
+function linkOf(address: { readonly host: string; readonly port: number }, connections: LinkConnections): LinkSubsystem {
   const instance = randomUUID();
   const journal = { id: randomUUID(), counter: 0n };
   const capabilities = new Set(['journal', 'result-ack'] as const);
   return new LinkSubsystem({
-    link: new GrpcControlLink({ connections: new LinkConnections({ readPair, clock }), clock }),
+    link: new GrpcControlLink({ connections, clock }),
     addresses: [address],
     facts: () => ({ instance, boot, hardware: instance, journal, capabilities }),
     roles: { read: async () => ({ isCp: false, isWorker: true, status: 'ready' }) },

@@ -54,8 +54,8 @@ ${outlook(figures, sizes)}
 ## How it is measured
 
 A real \`holdfast server\` process on its embedded store, in a folder of its own. The agents are simulated, 250 in a process: each registers
-with a token of its own, makes its own key, and keeps two connections of mutual TLS with its own certificate, one for the link with a
-heartbeat every ${HEARTBEAT_SECONDS} s, one for the log. Link, registration and log are the code that \`holdfast agent\` runs; an agent of the bench answers instructions at once,
+with a token of its own, makes its own key, and keeps one connection of mutual TLS with its own certificate, for the link with a
+heartbeat every ${HEARTBEAT_SECONDS} s and for the log. Link, registration and log are the code that \`holdfast agent\` runs; an agent of the bench answers instructions at once,
 keeps nothing on disk and carries no traffic. They come over loopback addresses, and are started 100 a second.
 
 A change is an \`apply\` of one of 50 services with other endpoints, ${effort.changesPerSecond} a second, ${effort.changes} in all, at their times whether or not those before have
@@ -66,7 +66,7 @@ memory are those of the server's process, from /proc. Restarts count from the si
 ## To repeat it
 
     npm run bench:fleet                              # 100, then 1,000 agents; on a machine that does nothing else
-    npm run bench:fleet -- --agents 5000             # about 50 kB and two descriptors an agent on either side: \`ulimit -n\`
+    npm run bench:fleet -- --agents 5000             # about 50 kB and one descriptor an agent on either side: \`ulimit -n\`
     npm run bench:fleet -- --profile /tmp/profiles   # CPU profiles of the server as well
     npm run bench:fleet -- --quick                   # a smoke run; writes to build/bench only
 `;

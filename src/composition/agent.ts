@@ -10,8 +10,7 @@ import { holdAdopted } from './adopt.js';
 import { buildAgentContainer } from './agent-container.js';
 import { aborted, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
 import { enrolledNode } from './enrolled-node.js';
-import { policyOf } from './modules/link.js';
-import { NodePorts, Root, Servers, Subsystems } from './tokens.js';
+import { NodePorts, NodeSubsystems, Root, Servers, Subsystems } from './tokens.js';
 import { version } from './version.js';
 
 /** The agent of a registered machine, until a signal. */
@@ -40,14 +39,11 @@ async function refuseBesideAnother(root: AbsolutePath): Promise<void> {
   if (other !== undefined) throw new AgentError('agent.other_agent', { problem: `${other.what}: \`${other.stop}\`` });
 }
 
-const policySettings: readonly Setting[] = [
-  ...(['instructionsAllow', 'instructionsDeny', 'scriptsAllow', 'scriptsDeny'] as const),
-  ...(['kubectlAllow', 'kubectlDeny'] as const),
-];
-
 function useLive(container: Container, config: Config, changed: readonly Setting[]): void {
   if (changed.includes('connectTimeoutMs')) container.get(Subsystems.l4).setConnectTimeout(config.connectTimeoutMs);
-  if (policySettings.some((setting) => changed.includes(setting))) container.get(NodePorts.policy).current = policyOf(config);
+  if (changed.includes('staleAfterMs')) container.get(NodeSubsystems.logConsumer).setStaleAfter(config.staleAfterMs);
+  // Instructions ask it.
+  container.get(NodePorts.settings).current = config;
 }
 
 function announce(container: Container, { console }: CliContext): void {

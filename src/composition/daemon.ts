@@ -117,8 +117,9 @@ export function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** A daemon that is told to stop ends well, whatever it was doing. */
+/** A daemon that is told to stop ends well, whatever it was doing; SIGHUP, whose default is to end it, never does, from here on. */
 export async function untilStopped({ signal }: CliContext, run: () => Promise<void>): Promise<void> {
+  process.on('SIGHUP', () => {});
   try {
     await run();
   } catch (error) {

@@ -51,7 +51,7 @@ import type { PeerPushes } from '../app/overlay/peer-pushes.js';
 import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsystem.js';
 import type { SessionRelay } from '../app/session/session-relay.js';
 import type { Sessions } from '../app/session/sessions.js';
-import type { InstructionPolicy } from '../domain/instruction/policy.js';
+import type { Config } from '../domain/config/model.js';
 import type { AuditLog } from '../ports/audit/audit-log.js';
 import type { Clock } from '../ports/clock.js';
 import type { CommandRunner } from '../ports/command/command-runner.js';
@@ -141,7 +141,6 @@ export const NodePorts = {
   localLog: token<LocalLog>('node.localLog'),
   viewKeeper: token<ViewKeeper>('node.viewKeeper'),
   journal: token<Journal>('node.journal'),
-  policy: token<{ current: InstructionPolicy }>('node.policy'),
   tasks: token<TaskRunner>('node.tasks'),
   kubernetes: token<KubernetesEffect>('node.kubernetes'),
   helm: token<HelmEffect>('node.helm'),
@@ -151,6 +150,8 @@ export const NodePorts = {
   dnsmasq: token<DnsmasqEffect>('node.dnsmasq'),
   etcd: token<EtcdMembershipService>('node.etcd'),
   web: token<WebClient>('node.web'),
+  /** What is live of it is the newest. */
+  settings: token<{ current: Config }>('node.settings'),
   connections: token<LinkConnections>('node.connections'),
   link: token<ControlLink>('node.link'),
   /** Random, one per process: what tells its streams from those of another. */

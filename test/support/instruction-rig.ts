@@ -171,7 +171,7 @@ export class InstructionWorld {
       boot: this.boot,
       bootTime: () => clock.monotonic() + this.sleptMs,
       rootFingerprint: () => 'root-1',
-      sources: { installer: INSTALLER, conductor: CONDUCTOR },
+      sources: () => ({ installer: INSTALLER, conductor: CONDUCTOR }),
       scriptEnv: ENV,
       effects: this.effects(),
       reading: { yaml: parseYamlDocuments },

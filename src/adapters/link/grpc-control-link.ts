@@ -37,8 +37,11 @@ export class GrpcControlLink implements ControlLink {
       call,
       connection,
       now: () => clock.now(),
-      onHeaders: (server: ServerFacts | undefined) =>
-        connections.announced(address, server?.capabilities.has('keepalive') === true),
+      onHeaders: (server: ServerFacts | undefined) => {
+        connections.announced(address, server?.capabilities.has('keepalive') === true);
+        // Another kind of server, which names no facts, has no log either.
+        if (server !== undefined) connections.settle(connection);
+      },
       onMalformed: () => {
         this.#malformed++;
       },

@@ -49,8 +49,17 @@ export interface DialParts {
   readonly clock: Clock;
 }
 
+interface LinkConnectionParts {
+  readonly address: LinkAddress;
+  readonly client: Client;
+  readonly transport: Transport;
+  readonly pings: boolean;
+  readonly clock: Clock;
+}
+
 /** One connection to a control plane. It is not made anew when it dies. */
 export class LinkConnection {
+  readonly address: LinkAddress;
   readonly client: Client;
   readonly pings: boolean;
   /** How many are on it. */
@@ -61,7 +70,8 @@ export class LinkConnection {
   #bytes: number;
   #lastByteAt: number;
 
-  constructor(client: Client, transport: Transport, pings: boolean, clock: Clock) {
+  constructor({ address, client, transport, pings, clock }: LinkConnectionParts) {
+    this.address = address;
     this.client = client;
     this.pings = pings;
     this.#transport = transport;
@@ -77,9 +87,13 @@ export class LinkConnection {
     return this.#transport.tls.destroyed || this.#transport.raw.destroyed;
   }
 
-  /** Whether another stream may be put on it: one that has been silent for so long may be dead without anybody's knowing. */
+  /**
+   * Whether another stream may be put on it: one that has been silent for so long may be dead without anybody's knowing, and one that its
+   * server winds up (GOAWAY) takes none.
+   */
   get usable(): boolean {
-    return !this.died && this.#clock.monotonic() - this.lastByteAt() < LIVENESS_MS;
+    const takesStreams = getClientChannel(this.client).getConnectivityState(false) === connectivityState.READY;
+    return !this.died && takesStreams && this.#clock.monotonic() - this.lastByteAt() < LIVENESS_MS;
   }
 
   /** Of the socket, whatever the byte belonged to: its counter is looked at, as HTTP/2 reads past JavaScript. */
@@ -188,7 +202,7 @@ async function dialOne(
   const client = new Client(target, credentials, { ...options, ...authority, ...(pings ? PINGS : {}) });
   try {
     await connected(client, signal);
-    if (transport !== undefined) return new LinkConnection(client, transport, pings, clock);
+    if (transport !== undefined) return new LinkConnection({ address: { host, port }, client, transport, pings, clock });
     throw new AgentError('link.unreachable', { problem: `${where}: the connection was lost at once` });
   } catch (error) {
     client.close();

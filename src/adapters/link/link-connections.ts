@@ -13,7 +13,7 @@ export interface LinkConnectionsParts {
   readonly clock: Clock;
 }
 
-/** One connection for each address, which streams and calls share. */
+/** One connection for each address, which the link's streams, its calls and the log share. */
 export class LinkConnections {
   readonly #parts: LinkConnectionsParts;
   readonly #current = new Map<string, LinkConnection>();
@@ -22,8 +22,11 @@ export class LinkConnections {
   readonly #open = new Set<LinkConnection>();
   /** Servers that have announced that they take pings. */
   readonly #pings = new Set<string>();
+  readonly #followers = new Set<(home: LinkConnection) => void>();
+  #home: LinkConnection | undefined;
   #stop = new AbortController();
   #generation = 0;
+  #closed = false;
 
   constructor(parts: LinkConnectionsParts) {
     this.#parts = parts;
@@ -55,6 +58,24 @@ export class LinkConnections {
     else this.#pings.delete(keyOf(address));
   }
 
+  /** Where the newest stream of the link was let in. */
+  get home(): LinkConnection | undefined {
+    return this.#home;
+  }
+
+  /** A stream of the link was let in there: what else there is follows it, after a renewal as from a server that drains. */
+  settle(connection: LinkConnection): void {
+    if (this.#home === connection) return;
+    this.#home = connection;
+    for (const follow of [...this.#followers]) follow(connection);
+  }
+
+  /** Is told each new home, until what is returned is called. */
+  onSettled(follow: (home: LinkConnection) => void): () => void {
+    this.#followers.add(follow);
+    return () => this.#followers.delete(follow);
+  }
+
   /** No new call is put on what is open; each is closed with its last call. */
   retire(): void {
     this.#generation++;
@@ -74,7 +95,9 @@ export class LinkConnections {
     this.#closeIfDone(connection);
   }
 
+  /** All that is open. What is opened afterwards, by who does not know it yet, is closed with its last call. */
   close(): void {
+    this.#closed = true;
     this.#stop.abort(new AgentError('link.unreachable', { problem: 'the link is closed' }));
     this.#stop = new AbortController();
     this.retire();
@@ -122,12 +145,13 @@ export class LinkConnections {
   }
 
   #closeIfDone(connection: LinkConnection): void {
-    const isCurrent = [...this.#current.values()].includes(connection);
-    if (connection.calls === 0 && !isCurrent) this.#destroy(connection);
+    const isKept = !this.#closed && [...this.#current.values()].includes(connection);
+    if (connection.calls === 0 && !isKept) this.#destroy(connection);
   }
 
   #destroy(connection: LinkConnection): void {
     this.#open.delete(connection);
+    if (this.#home === connection) this.#home = undefined;
     connection.destroy();
   }
 }

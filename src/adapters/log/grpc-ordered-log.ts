@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
-  type Channel,
+  type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
   credentials,
@@ -29,7 +29,7 @@ const CALL_MS = 10_000;
 
 export interface GrpcOrderedLogParts {
   /** To the control plane, authenticated, receiving up to 16 MiB a message; its owner closes it. */
-  readonly channel: Channel;
+  readonly channel: NonNullable<ClientOptions['channelOverride']>;
   readonly clock: Clock;
   /** Under which this node stands in resources. */
   readonly nodeId: NodeName;
@@ -68,7 +68,11 @@ export class GrpcOrderedLog implements OrderedLog {
     const end = this.#clock.monotonic() + PROPOSE_MS;
     let asked: AgentError | undefined;
     for (let left = PROPOSE_MS; left > 0; left = end - this.#clock.monotonic()) {
-      if (!(await this.#connected(left, signal))) continue;
+      if (!(await this.#connected(left, signal))) {
+        // A channel that was closed meanwhile says so at once.
+        await this.#clock.sleep(ASK_AGAIN_MS, { signal });
+        continue;
+      }
       try {
         return resultFromWire(await this.#unary(this.#client.propose.bind(this.#client), request, left, signal));
       } catch (error) {

@@ -66,7 +66,7 @@ export interface InstructionEngineParts {
   readonly boot: string;
   /** SHA-256 of the root that servers are verified with: it stands for the fleet of those that do not name it. */
   readonly rootFingerprint: () => string;
-  readonly sources: ScriptSources;
+  readonly sources: () => ScriptSources;
   /** The whole environment of a script. */
   readonly scriptEnv: Readonly<Record<string, string>>;
   readonly effects: CapabilityEffects;

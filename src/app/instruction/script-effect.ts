@@ -23,7 +23,8 @@ export interface ScriptEffectParts {
   readonly clock: Clock;
   /** Hex. */
   readonly sha256: (data: string | Uint8Array) => string;
-  readonly sources: ScriptSources;
+  /** Asked for each script. */
+  readonly sources: () => ScriptSources;
   /** The whole environment of a script. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -56,7 +57,7 @@ export class ScriptEffect {
 
   async #fetch({ script, params }: ScriptPlan, { signal }: CallOptions): Promise<Uint8Array> {
     const encoded = Buffer.from(JSON.stringify(params)).toString('base64');
-    const url = scriptUrl(this.#parts.sources, script, encoded);
+    const url = scriptUrl(this.#parts.sources(), script, encoded);
     if (url === undefined)
       throw new AgentError('instruction.no_source', { problem: `${script}: no server for it is configured` });
     // Not guarded: whoever configured the server may have it on this machine.

@@ -124,6 +124,11 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     return this.#isAbsent ? 0 : this.#freshness.ageMs();
   }
 
+  /** How long a view that nobody confirms counts as the present state, milliseconds; within a second. */
+  setStaleAfter(ms: number): void {
+    this.#freshness.setStaleAfter(ms);
+  }
+
   async reached(revision: Revision, options: CallOptions): Promise<void> {
     options.signal.throwIfAborted();
     if (this.state.cursor === undefined || this.state.revision < revision) await this.#waiters.wait(revision, options);

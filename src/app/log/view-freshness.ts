@@ -16,6 +16,7 @@ export interface ViewFreshnessParts {
 export class ViewFreshness {
   readonly #parts: ViewFreshnessParts;
   readonly #onTurn: () => void;
+  #staleAfterMs: number;
   #state: Freshness = { fresh: false, confirmedAt: undefined, bookmarks: 0 };
   #ticking: { readonly stop: AbortController; readonly done: Promise<void> } | undefined;
 
@@ -23,6 +24,7 @@ export class ViewFreshness {
   constructor(parts: ViewFreshnessParts, onTurn: () => void) {
     this.#parts = parts;
     this.#onTurn = onTurn;
+    this.#staleAfterMs = parts.staleAfterMs;
   }
 
   get fresh(): boolean {
@@ -42,8 +44,8 @@ export class ViewFreshness {
 
   /** With a view that was current at `storedAt` by the wall clock; without one, undefined. */
   start(storedAt: number | undefined): void {
-    const { clock, bootTime, staleAfterMs } = this.#parts;
-    this.#set(freshnessAtStart(storedAt, { wall: clock.now(), boot: bootTime() }, staleAfterMs));
+    const { clock, bootTime } = this.#parts;
+    this.#set(freshnessAtStart(storedAt, { wall: clock.now(), boot: bootTime() }, this.#staleAfterMs));
     const stop = new AbortController();
     this.#ticking = { stop, done: this.#tick(stop.signal) };
   }
@@ -55,9 +57,13 @@ export class ViewFreshness {
     await ticking?.done;
   }
 
+  /** Counts from the next look on, within a second. A view that is stale stays so until its signs make it fresh. */
+  setStaleAfter(ms: number): void {
+    this.#staleAfterMs = ms;
+  }
+
   sign(sign: Sign): void {
-    const { bootTime, staleAfterMs } = this.#parts;
-    this.#set(afterSign(this.#state, sign, bootTime(), staleAfterMs));
+    this.#set(afterSign(this.#state, sign, this.#parts.bootTime(), this.#staleAfterMs));
   }
 
   lost(): void {
@@ -65,10 +71,10 @@ export class ViewFreshness {
   }
 
   async #tick(signal: AbortSignal): Promise<void> {
-    const { clock, bootTime, staleAfterMs } = this.#parts;
+    const { clock, bootTime } = this.#parts;
     while (!signal.aborted) {
       await clock.sleep(LOOK_MS, { signal }).catch(() => {});
-      this.#set(afterTime(this.#state, bootTime(), staleAfterMs));
+      this.#set(afterTime(this.#state, bootTime(), this.#staleAfterMs));
     }
   }
 

@@ -33,6 +33,7 @@ import type { Capability } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { EnrolledNode } from '../enrolled-node.js';
+import { policyOf } from '../policy.js';
 import { NodePorts, NodeSubsystems, Ports, Root, Subsystems, UseCases } from '../tokens.js';
 import { ADMIN_CONFIG, TASK_ENV } from './kubernetes.js';
 import { bindSessions } from './session.js';
@@ -41,6 +42,8 @@ import { bindSessions } from './session.js';
 const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'result-upload', 'cancel'];
 /** What is restarted when the control plane asks for it. */
 export const AGENT_UNIT = 'holdfast-agent.service';
+/** Of a link that moves to a renewed certificate. */
+const MOVE_OVER_MS = 60_000;
 
 /** A node's dealings with its control plane. */
 export const linkModule = new ContainerModule(({ bind }) => {
@@ -98,9 +101,9 @@ type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bin
 function bindLog(bind: Bind): void {
   bind(NodePorts.remoteLog)
     .toResolvedValue(
-      ({ identity }, node, clock) =>
-        new GrpcLogConnection({ addresses: node.servers, readPair: pairReader(node), nodeId: identity.nodeId, clock }),
-      [Root.facts, Root.node, Ports.clock],
+      ({ identity }, node, connections, clock) =>
+        new GrpcLogConnection({ connections, addresses: node.servers, nodeId: identity.nodeId, clock }),
+      [Root.facts, Root.node, NodePorts.connections, Ports.clock],
     )
     .inSingletonScope();
   bind(Ports.log)
@@ -165,8 +168,8 @@ function bindInstructions(bind: Bind): void {
       [Root.facts, Root.node, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
-  bind(NodePorts.policy)
-    .toResolvedValue(({ config }) => ({ current: policyOf(config) }), [Root.facts])
+  bind(NodePorts.settings)
+    .toResolvedValue(({ config }) => ({ current: config }), [Root.facts])
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
@@ -179,7 +182,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.engine)
     .toResolvedValue(
-      ({ config }, { machine, rootFingerprint }, journal, audit, policy, tasks, web, effects, agent, calls, clock, logger) =>
+      ({ config }, { machine, rootFingerprint }, journal, audit, settings, tasks, web, effects, agent, calls, clock, logger) =>
         new InstructionEngine({
           journal,
           audit,
@@ -191,31 +194,26 @@ function bindInstructions(bind: Bind): void {
           clock,
           bootTime,
           logger: logger.child({ subsystem: 'instructions' }),
-          policy: () => policy.current,
+          policy: () => policyOf(settings.current),
           onAuditFailure: config.auditOnFailure,
           nodeIsReady: () => agent.states().every(({ phase }) => phase === 'ready'),
           sha256: (data) => hash('sha256', data, 'hex'),
           boot: machine.boot,
           rootFingerprint: () => rootFingerprint,
-          sources: { installer: config.installer, conductor: config.conductor ?? conductorOf(config.installer) },
+          sources: () => sourcesOf(settings.current),
           scriptEnv: TASK_ENV,
           reading: { yaml: parseYamlDocuments },
         }),
       [
-        ...([Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.policy, NodePorts.tasks, NodePorts.web] as const),
+        ...([Root.facts, Root.node, NodePorts.journal, Ports.audit, NodePorts.settings, NodePorts.tasks, NodePorts.web] as const),
         ...([NodePorts.effects, Root.agent, NodePorts.calls, Ports.clock, Ports.logger] as const),
       ],
     )
     .inSingletonScope();
 }
 
-export function policyOf(config: Config): InstructionPolicy {
-  return {
-    allow: config.instructionsAllow,
-    deny: config.instructionsDeny,
-    scripts: { allow: config.scriptsAllow, deny: config.scriptsDeny },
-    kubectl: { allow: config.kubectlAllow, deny: config.kubectlDeny },
-  };
+function sourcesOf({ installer, conductor }: Config) {
+  return { installer, conductor: conductor ?? conductorOf(installer) };
 }
 
 /** `https://get.example` has its scripts by path at `https://api.example`. */
@@ -250,7 +248,7 @@ function bindLink(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.renewal)
     .toResolvedValue(
-      (node, link, log, clock, logger, instance, subsystem) => {
+      (node, link, clock, logger, instance) => {
         const [first] = node.servers;
         const { boot, hardware } = node.machine;
         return new RenewalSubsystem({
@@ -265,14 +263,15 @@ function bindLink(bind: Bind): void {
           clock,
           logger: logger.child({ subsystem: 'renewal' }),
           random: Math.random,
-          linked: (options) => untilLinked(subsystem, clock, options),
-          onRenewed: () => {
-            link.reloadCertificate();
-            log.reopen();
-          },
+          linked: (options) => untilLinked(link, clock, options),
+          // The log follows. A link that is down, or goes down meanwhile, comes back with the new pair by itself.
+          onRenewed: () =>
+            void link.moveOver({ signal: AbortSignal.timeout(MOVE_OVER_MS) }).catch((error: unknown) => {
+              logger.warn('the link did not move to the new certificate at once', { error });
+            }),
         });
       },
-      [Root.node, NodePorts.link, NodePorts.remoteLog, Ports.clock, Ports.logger, NodePorts.instance, NodeSubsystems.link],
+      [Root.node, NodeSubsystems.link, Ports.clock, Ports.logger, NodePorts.instance],
     )
     .inSingletonScope();
   bind(NodeSubsystems.link)

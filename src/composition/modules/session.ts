@@ -4,6 +4,7 @@ import { WsServiceDialer } from '../../adapters/session/ws-service-dialer.js';
 import type { NodeSessions } from '../../app/link/node-sessions.js';
 import { SessionRelay } from '../../app/session/session-relay.js';
 import { Sessions } from '../../app/session/sessions.js';
+import { policyOf } from '../policy.js';
 import { FleetPorts, FleetUseCases, NodePorts, Ports, Root } from '../tokens.js';
 
 type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bind'];
@@ -12,16 +13,16 @@ type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bin
 export function bindSessions(bind: Bind): void {
   bind(NodePorts.interactiveSessions)
     .toResolvedValue(
-      ({ config }, audit, policy, logger) =>
+      ({ config }, audit, settings, logger) =>
         new Sessions({
           dialer: new WsServiceDialer(),
           audit,
           onAuditFailure: config.auditOnFailure,
-          policy: () => policy.current,
+          policy: () => policyOf(settings.current),
           sha256: (text) => hash('sha256', text, 'hex'),
           logger: logger.child({ subsystem: 'sessions' }),
         }),
-      [Root.facts, Ports.audit, NodePorts.policy, Ports.logger],
+      [Root.facts, Ports.audit, NodePorts.settings, Ports.logger],
     )
     .inSingletonScope();
 }

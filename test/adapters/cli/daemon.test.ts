@@ -65,6 +65,20 @@ describe('holdfast dev', () => {
     expect((await finish(daemon)).code).toBe(0);
   });
 
+  test('SIGHUP does not end one that has not finished starting, nor one that stops', async () => {
+    const dataDir = await tempFolder();
+    const daemon = start(['dev', '--data-dir', dataDir, '--metrics-listen', 'off']);
+    // Made after the configuration was read and before anything runs.
+    await expect.poll(() => existsSync(join(dataDir, 'node-identity.json')), { timeout: 15_000, interval: 1 }).toBe(true);
+    daemon.child.kill('SIGHUP');
+    await until(() => daemon.err, 'is ready (dev)');
+    daemon.child.kill('SIGTERM');
+    await until(() => daemon.out, 'agent stops');
+    daemon.child.kill('SIGHUP');
+    const { code } = await finish(daemon);
+    expect([code, daemon.child.signalCode]).toEqual([0, null]);
+  });
+
   test('the first signal lets connections end, a second one does not wait for them', async () => {
     const dataDir = await tempFolder();
     const backend = createServer((connection) => connection.write('hello'));

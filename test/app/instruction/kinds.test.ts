@@ -97,7 +97,7 @@ describe('RUN_REMOTE_SCRIPT', () => {
 
   test('without a configured server it is an ERROR', async () => {
     const world = new InstructionWorld();
-    const process = await world.start({ sources: { installer: undefined, conductor: undefined } });
+    const process = await world.start({ sources: () => ({ installer: undefined, conductor: undefined }) });
     const session = process.connect();
     process.deliver('RUN_REMOTE_SCRIPT', 't1', { script: 'hello' });
     process.deliver('RUN_REMOTE_SCRIPT', 't2', { script: '/t/hello' });

@@ -253,6 +253,19 @@ describe('J2, J3: freshness', () => {
     await rig.consumer.stop(options.signal);
   });
 
+  test('how long it may be unconfirmed can be changed meanwhile', async () => {
+    const rig = await started(put('a'), refusing);
+    await rig.clock.advance(10_000);
+    rig.log.down();
+    rig.consumer.setStaleAfter(60_000);
+    await rig.clock.advance(59_000);
+    expect(rig.consumer.fresh()).toBe(true);
+    rig.consumer.setStaleAfter(5_000);
+    await rig.clock.advance(1_000);
+    expect([rig.consumer.fresh(), rig.told.at(-1)]).toEqual([false, 'default/careful']);
+    await rig.consumer.stop(options.signal);
+  });
+
   test('idle it stays fresh', async () => {
     const rig = await started(refusing);
     await rig.clock.advance(3_600_000);

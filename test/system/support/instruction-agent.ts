@@ -56,7 +56,7 @@ const engine = new InstructionEngine({
   boot: 'boot-1',
   bootTime,
   rootFingerprint: () => 'root-1',
-  sources: { installer: INSTALLER, conductor: undefined },
+  sources: () => ({ installer: INSTALLER, conductor: undefined }),
   scriptEnv: env,
   effects: {
     dnsmasq: new DnsmasqEffect({ config: new FakeDnsmasqConfig(), units: new FakeUnits(clock), clock, sha256, boot: 'boot-1' }),
