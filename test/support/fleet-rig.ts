@@ -10,6 +10,7 @@ import { FleetNodesService } from '../../src/app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../src/app/fleet/fleet-subsystem.js';
 import { NodeSessions } from '../../src/app/link/node-sessions.js';
 import { PresenceBoard } from '../../src/app/link/presence-board.js';
+import { ServerClocks } from '../../src/app/link/server-clocks.js';
 import { DEFAULT_EXPIRY_MS, WINDOW } from '../../src/domain/dispatch/model.js';
 import { tag as asTag, type Tag } from '../../src/domain/instruction/model.js';
 import {
@@ -84,7 +85,8 @@ export async function fleetOn(
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   const newId = () => `id-${++ids}`;
   const common = { store, clock, logger };
-  const presence = new PresenceBoard({ ...common, server });
+  const clocks = new ServerClocks(clock, server);
+  const presence = new PresenceBoard({ ...common, server, clocks });
   const cordons = new Cordons(common);
   const book = new InstructionBook(common);
   const bodies = new InstructionBodies({ store, sealer: plainSealer, sha256 });
@@ -126,6 +128,7 @@ export async function fleetOn(
     logger,
     registrations,
     presence,
+    clocks,
     cordons,
     book,
     bodies,

@@ -273,6 +273,11 @@ export const errorCodes = {
     remedy: 'check the address, the name service and the firewall on the way to the control plane',
   },
   'log.changed': { kind: 'conflict', retry: false, remedy: 'take a snapshot: this is another log than the cursor names' },
+  'log.clock_ahead': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'let NTP set the clocks of all servers; this one is heard again when its clock is within 60 s of the others',
+  },
   'log.closed': { kind: 'unavailable', retry: true, remedy: 'try again when the log is open' },
   'log.compacted': { kind: 'conflict', retry: false, remedy: 'take a snapshot and watch from its cursor' },
   'log.corrupt': {
