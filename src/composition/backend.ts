@@ -44,11 +44,18 @@ export async function makeBackend(facts: Facts, { clock, logger, others }: Backe
     const backups = new StoreBackups({ log, store, sealingKey: paths.sealingKey, folder: paths.backup, version, clock });
     return { store, log, backups, release: () => {} };
   }
-  const client = new EtcdClient({ endpoints: config.serverEtcd, tls: await tlsOf(facts, options) });
-  const prefix = `/holdfast/${config.serverEtcdCluster}`;
-  const store = new EtcdControlStore({ client, prefix: `${prefix}/store/`, clock });
-  const log = new EtcdOrderedLog({ client, prefix: `${prefix}/log/`, witness: paths.etcdWitness, clock, others });
+  const { client, storePrefix, logPrefix } = await etcdOf(facts, options);
+  const store = new EtcdControlStore({ client, prefix: storePrefix, clock });
+  const log = new EtcdOrderedLog({ client, prefix: logPrefix, witness: paths.etcdWitness, clock, others });
   return { store, log, backups: new EtcdBackups(), release: () => client.close() };
+}
+
+/** The etcd of the configuration, and where in it everything stands. @throws AgentError `config.invalid` */
+export async function etcdOf(facts: Facts, options: CallOptions) {
+  const { serverEtcd, serverEtcdCluster } = facts.config;
+  const client = new EtcdClient({ endpoints: serverEtcd, tls: await tlsOf(facts, options) });
+  const prefix = `/holdfast/${serverEtcdCluster}`;
+  return { client, storePrefix: `${prefix}/store/`, logPrefix: `${prefix}/log/` };
 }
 
 async function tlsOf({ config }: Facts, options: CallOptions): Promise<EtcdTls> {

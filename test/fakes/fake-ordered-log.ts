@@ -86,6 +86,10 @@ export class FakeOrderedLog implements OwnedLog {
     return this.#state.head;
   }
 
+  newest(options: CallOptions): Promise<Cursor> {
+    return this.head(options);
+  }
+
   watch(from: Cursor, options: CallOptions): AsyncIterable<LogFrame> {
     return this.#watchers.watch(from, options);
   }

@@ -43,7 +43,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     interactive,
   };
   const unexpected = () => Promise.reject(new Error('not part of this test'));
-  const daemons = { dev: unexpected, agent: unexpected, server: unexpected, register: unexpected };
+  const daemons = { dev: unexpected, agent: unexpected, server: unexpected, acceptRollback: unexpected, register: unexpected };
   const verbs = { ...daemons, restore: unexpected, verifyAudit: unexpected, ...local };
   const context = { console, env, stdin: Readable.from([Buffer.from(stdin)]), signal };
   const code = await runCli(args, context, '1.2.3', verbs);

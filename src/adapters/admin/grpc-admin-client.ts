@@ -26,6 +26,10 @@ type Send<Request, Response> = (
   callback: (error: ServiceError | null, response: Response) => void,
 ) => ClientUnaryCall;
 
+/** Unless it says how new the answer has to be, it is the newest. */
+type Read<Request> = Omit<Request, keyof typeof newest> & Partial<typeof newest>;
+const newest = { stale: false, atLeast: 0n };
+
 /** One daemon's admin API, as its callers use it. Every failure is an AgentError; on abort calls reject with the signal's reason. */
 export class GrpcAdminClient {
   readonly #client: InstanceType<typeof wire.AdminServiceClient>;
@@ -59,8 +63,8 @@ export class GrpcAdminClient {
     return this.#unary(this.#client.delete.bind(this.#client), request, options);
   }
 
-  get(request: wire.GetRequest, options: CallOptions): Promise<wire.GetResponse> {
-    return this.#unary(this.#client.get.bind(this.#client), request, options);
+  get(request: Read<wire.GetRequest>, options: CallOptions): Promise<wire.GetResponse> {
+    return this.#unary(this.#client.get.bind(this.#client), { ...newest, ...request }, options);
   }
 
   status(options: CallOptions): Promise<wire.StatusResponse> {
@@ -76,8 +80,8 @@ export class GrpcAdminClient {
   }
 
   /** Ends without an error on abort. */
-  watch(request: wire.WatchRequest, options: CallOptions): AsyncIterable<wire.WatchResponse> {
-    return this.#stream(() => this.#client.watch(request), options);
+  watch(request: Read<wire.WatchRequest>, options: CallOptions): AsyncIterable<wire.WatchResponse> {
+    return this.#stream(() => this.#client.watch({ ...newest, ...request }), options);
   }
 
   /** Ends without an error on abort. */

@@ -3,13 +3,19 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { AbsolutePath } from '../../domain/kernel/paths.js';
+import { revision } from '../../domain/log/model.js';
 import type { Explainer } from '../../ports/driving/explainer.js';
 import type { Operations } from '../../ports/driving/operations.js';
-import type { Resources } from '../../ports/driving/resources.js';
+import type { ReadOptions, Resources } from '../../ports/driving/resources.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
 import type { Logger } from '../../ports/logger.js';
 import { ensureFolder } from '../files/durable-file.js';
-import { type AdminServiceServer, AdminServiceService, type ApplyRequest } from '../generated/holdfast/admin/v1/admin.js';
+import {
+  type AdminServiceServer,
+  AdminServiceService,
+  type ApplyRequest,
+  type GetRequest,
+} from '../generated/holdfast/admin/v1/admin.js';
 import { FleetServiceService } from '../generated/holdfast/admin/v1/fleet.js';
 import { NodeServiceService } from '../generated/holdfast/admin/v1/node.js';
 import { type FleetParts, fleetHandlers } from './fleet-handlers.js';
@@ -159,12 +165,13 @@ export class GrpcAdminServer implements DrivingServer {
         const { revision, deleted } = await resources.delete(call, { signal });
         return { revision, deleted: [...deleted] };
       }),
-      get: calls.unary(async ({ selector }, signal) => {
-        const { revision, objects } = await resources.get(selectorFromWire(selector), { signal });
-        return { revision, objectsJson: objects.map((object) => JSON.stringify(object)) };
+      get: calls.unary(async ({ selector, ...read }, signal) => {
+        const { revision, objects, ageMs } = await resources.get(selectorFromWire(selector), readOptions(read, signal));
+        return { revision, objectsJson: objects.map((object) => JSON.stringify(object)), ageMs: BigInt(Math.round(ageMs)) };
       }),
-      watch: calls.streaming(async function* ({ selector }, signal) {
-        for await (const change of resources.watch(selectorFromWire(selector), { signal })) yield changeToWire(change);
+      watch: calls.streaming(async function* ({ selector, ...read }, signal) {
+        const changes = resources.watch(selectorFromWire(selector), readOptions(read, signal));
+        for await (const change of changes) yield changeToWire(change);
       }),
       status: calls.unary(async () => statusToWire(operations.status())),
       events: calls.streaming(async function* ({ follow }, signal) {
@@ -182,6 +189,10 @@ export class GrpcAdminServer implements DrivingServer {
       ),
     };
   }
+}
+
+function readOptions({ stale, atLeast }: Pick<GetRequest, 'stale' | 'atLeast'>, signal: AbortSignal): ReadOptions {
+  return { signal, stale, ...(atLeast === 0n ? {} : { atLeast: revision(atLeast) }) };
 }
 
 /** Makes it ours and closed to others. */

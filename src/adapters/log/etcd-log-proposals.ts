@@ -227,7 +227,9 @@ function checkValues({ changes }: Proposal): void {
 }
 
 function unknown({ requestId }: Proposal, problem: string): AgentError {
-  return new AgentError('log.outcome_unknown', { problem, ...(requestId === undefined ? {} : { requestId }) });
+  const id = requestId === undefined ? {} : { requestId };
+  const named = requestId === undefined ? '' : `, request id ${requestId}`;
+  return new AgentError('log.outcome_unknown', { problem: `outcome unknown${named}: ${problem}`, ...id });
 }
 
 function notWritten(error: unknown): AgentError {

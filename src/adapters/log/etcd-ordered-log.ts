@@ -86,6 +86,12 @@ export class EtcdOrderedLog implements OwnedLog {
     return state.head;
   }
 
+  async newest(options: CallOptions): Promise<Cursor> {
+    options.signal.throwIfAborted();
+    await this.#await(this.#ready.follower.catchUp(options), options);
+    return this.#ready.follower.state.head;
+  }
+
   async *watch(from: Cursor, options: CallOptions): AsyncGenerator<LogFrame, void, undefined> {
     if (options.signal.aborted) return;
     const { follower } = this.#ready;

@@ -87,6 +87,11 @@ export class SqliteOrderedLog implements OwnedLog {
     return this.#ready.state.head;
   }
 
+  /** Nobody else writes into the file. */
+  newest(options: CallOptions): Promise<Cursor> {
+    return this.head(options);
+  }
+
   async *watch(from: Cursor, options: CallOptions): AsyncGenerator<LogFrame, void, undefined> {
     if (options.signal.aborted) return;
     yield* this.#ready.watchers.watch(from, options);

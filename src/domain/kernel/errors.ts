@@ -300,6 +300,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'run the newer version that wrote this file, or another data directory',
   },
+  'log.not_current': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'try again when the store answers; --stale shows what this daemon last knew',
+  },
   'log.not_offered': {
     kind: 'unimplemented',
     retry: true,
@@ -315,7 +320,7 @@ export const errorCodes = {
     kind: 'conflict',
     retry: false,
     remedy:
-      'restore etcd from its newest copy; or, to go on with the older state, stop the servers and move `etcd-log.witness` away on each',
+      'restore etcd from its newest copy; or, to go on with the older state, stop the servers, run `holdfast server accept-rollback` on one, and start them again',
   },
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { client, collect, given, namespaceOption, selecting, type Wiring } from './options.js';
+import { client, collect, given, namespaceOption, reading, selecting, type Wiring } from './options.js';
 
 export function addManifestVerbs(program: Command, { context, done }: Wiring): void {
   const manifest = (command: Command) =>
@@ -16,13 +16,13 @@ export function addManifestVerbs(program: Command, { context, done }: Wiring): v
 }
 
 export function addReadingVerbs(program: Command, { context, done }: Wiring): void {
-  selecting(program.command('get [kind] [name]').description('list resources: services, endpoints or all'))
+  reading(selecting(program.command('get [kind] [name]').description('list resources: services, endpoints or all')))
     .option('-w, --watch', 'go on with every change', false)
     .action(async (kind, name, options) => done(await (await import('../get.js')).get(context, given(kind, name), options)));
-  selecting(program.command('describe <kind> [name]').description('show everything about resources, with their traffic')).action(
-    async (kind, name, options) => done(await (await import('../get.js')).describe(context, given(kind, name), options)),
-  );
-  selecting(program.command('watch [kind] [name]').description('follow changes, a line each')).action(
+  reading(
+    selecting(program.command('describe <kind> [name]').description('show everything about resources, with their traffic')),
+  ).action(async (kind, name, options) => done(await (await import('../get.js')).describe(context, given(kind, name), options)));
+  reading(selecting(program.command('watch [kind] [name]').description('follow changes, a line each'))).action(
     async (kind, name, options) => done(await (await import('../get.js')).watch(context, given(kind, name), options)),
   );
 }
