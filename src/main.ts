@@ -1,5 +1,6 @@
 import type { CliContext, ExitCode } from './adapters/cli/context.js';
 import type {
+  AcceptRollbackOptions,
   AdoptOptions,
   DaemonOptions,
   DevOptions,
@@ -19,6 +20,9 @@ export const localVerbs: LocalVerbs = {
   },
   async server(context: CliContext, options: DaemonOptions): Promise<ExitCode> {
     return (await import('./composition/server.js')).server(context, options);
+  },
+  async acceptRollback(context: CliContext, options: AcceptRollbackOptions): Promise<ExitCode> {
+    return (await import('./composition/accept-rollback.js')).acceptRollback(context, options);
   },
   async register(context: CliContext, options: RegisterOptions): Promise<ExitCode> {
     return (await import('./composition/register.js')).register(context, options);

@@ -29,18 +29,25 @@ export interface Backend {
   release(): void;
 }
 
+export interface BackendParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The newest clock of the other servers that live. */
+  readonly others: () => number | undefined;
+}
+
 /** The etcd that the configuration names, or files of this server alone. @throws AgentError `config.invalid` */
-export async function makeBackend(facts: Facts, clock: Clock, logger: Logger, options: CallOptions): Promise<Backend> {
+export async function makeBackend(facts: Facts, { clock, logger, others }: BackendParts, options: CallOptions): Promise<Backend> {
   const { paths, config, version } = facts;
   const kept = { sealingKey: paths.sealingKey, folder: paths.backup, version, clock };
   if (config.serverEtcd.length === 0) {
     const store = new SqliteControlStore({ file: paths.controlDb, clock });
-    const log = embeddedLog(facts, clock, logger);
+    const log = embeddedLog(facts, clock, logger, others);
     return { store, log, backups: new StoreBackups({ log, store, ...kept }), release: () => {} };
   }
   const { client, prefix } = await etcdOf(config, options);
   const store = new EtcdControlStore({ client, prefix: `${prefix}store/`, clock });
-  const log = new EtcdOrderedLog({ client, prefix: `${prefix}log/`, witness: paths.etcdWitness, clock });
+  const log = new EtcdOrderedLog({ client, prefix: `${prefix}log/`, witness: paths.etcdWitness, clock, others });
   const backups = new StoreBackups({
     ...kept,
     log: new EtcdLogCopy(client, `${prefix}log/`),

@@ -7,6 +7,7 @@ import { type Authorities, ControlPlaneIdentity } from '../app/certificate/contr
 import { openSealer } from '../app/certificate/open-sealer.js';
 import { OwnCertificates } from '../app/certificate/own-certificates.js';
 import { fleetIdOf } from '../app/fleet/fleet-id.js';
+import { ServerClocks } from '../app/link/server-clocks.js';
 import type { CallOptions } from '../ports/call-options.js';
 import type { Clock } from '../ports/clock.js';
 import type { Backups } from '../ports/driving/backups.js';
@@ -30,6 +31,8 @@ export interface ControlPlane {
   readonly fleetId: string;
   /** Of this process, for presence and epochs. */
   readonly serverId: string;
+  /** What the other servers' clocks say; told by the presence of servers, asked by the log. */
+  readonly clocks: ServerClocks;
   /** Names and addresses under which nodes call it. */
   readonly hosts: readonly string[];
   /** Of the store, once the agent has stopped. */
@@ -39,7 +42,10 @@ export interface ControlPlane {
 /** The store is closed again when anything of it fails. */
 export async function openControlPlane(facts: Facts, clock: Clock, logger: Logger, options: CallOptions): Promise<ControlPlane> {
   const { paths, config, identity } = facts;
-  const backend = await makeBackend(facts, clock, logger, options);
+  const machine = `${identity.nodeId}-`;
+  const serverId = `${machine}${randomBytes(4).toString('hex')}`;
+  const clocks = new ServerClocks(clock, machine);
+  const backend = await makeBackend(facts, { clock, logger, others: () => clocks.newest() }, options);
   const { store, log, backups } = backend;
   const close = async () => {
     await store.close();
@@ -54,8 +60,7 @@ export async function openControlPlane(facts: Facts, clock: Clock, logger: Logge
     const own = new OwnCertificates({ maker, authorities, clock, randomBytes });
     const fleetId = await fleetIdOf(store, randomUUID, options);
     const hosts = config.serverHosts.length > 0 ? config.serverHosts : hostsOf(identity.hostname);
-    const serverId = `${identity.nodeId}-${randomBytes(4).toString('hex')}`;
-    return { store, log, backups, sealer, authorities, own, fleetId, serverId, hosts, close };
+    return { store, log, backups, sealer, authorities, own, fleetId, serverId, clocks, hosts, close };
   } catch (error) {
     await close();
     throw error;

@@ -23,6 +23,8 @@ import {
 export interface LogUnderTest {
   readonly log: OrderedLog;
   readonly clock: FakeClock;
+  /** What the other servers' clocks say. */
+  readonly others: { newest: number | undefined };
   /** Closes the log and takes away what it stands on. */
   close(): Promise<void>;
 }
@@ -49,6 +51,7 @@ export function orderedLogContract(name: string, make: () => Promise<LogUnderTes
   describe(`OrderedLog: ${name}`, () => {
     proposing(fresh);
     judging(fresh);
+    timing(fresh);
     reading(fresh);
     watching(fresh);
     refusing(fresh);
@@ -195,6 +198,28 @@ function judging(fresh: Fresh): void {
     await propose(log, set('a', '3'));
     expect((await entries(log, from, 3)).map(({ time }) => time - start)).toEqual([0, 0, 5]);
     expect((await log.snapshot('', options)).time - start).toBe(5);
+  });
+}
+
+function timing(fresh: Fresh): void {
+  test('E19: a clock that is ahead of the log and of the other servers is refused, and taken when it is set or they say so too', async () => {
+    const { log, clock, others } = await fresh();
+    await propose(log, set('a', '1'));
+    const right = clock.now();
+    others.newest = right;
+    clock.setWall(right + 60_001);
+    await expect(propose(log, set('a', '2'))).rejects.toMatchObject({ code: 'log.clock_ahead' });
+    expect(await propose(log, set('a', '1'))).toMatchObject({ outcome: 'unchanged' });
+    expect(await values(log)).toEqual(['a=1@1']);
+    clock.setWall(right + 60_000);
+    expect(await propose(log, set('a', '3'))).toEqual(committed(2n));
+    // Everybody was idle for 2 h.
+    clock.setWall(right + 2 * 3_600_000);
+    others.newest = right + 2 * 3_600_000 - 5_000;
+    expect(await propose(log, set('a', '4'))).toEqual(committed(3n));
+    clock.setWall(right + DAY_MS);
+    others.newest = undefined;
+    expect(await propose(log, set('a', '5'))).toEqual(committed(4n));
   });
 }
 

@@ -19,17 +19,25 @@ import type { Clock } from '../../src/ports/clock.js';
 import type { OwnedLog } from '../../src/ports/log/ordered-log.js';
 import { FakeClock } from './fake-clock.js';
 
+export interface FakeOrderedLogOptions {
+  readonly clock?: Clock;
+  readonly id?: string;
+  readonly others?: () => number | undefined;
+}
+
 /** A log in memory, open from the start. */
 export class FakeOrderedLog implements OwnedLog {
   readonly #clock: Clock;
+  readonly #others: () => number | undefined;
   readonly #state: LogState;
   readonly #watchers: LogWatchers;
   readonly #entries = new Map<bigint, Entry>();
   #failure: unknown;
   #closed = false;
 
-  constructor({ clock = new FakeClock(), id = randomUUID() }: { readonly clock?: Clock; readonly id?: string } = {}) {
+  constructor({ clock = new FakeClock(), id = randomUUID(), others = () => undefined }: FakeOrderedLogOptions = {}) {
     this.#clock = clock;
+    this.#others = others;
     this.#state = new LogState(emptyState(logId(id)), clock.monotonic());
     const reader = { read: async (first: Revision) => this.#page(first) };
     this.#watchers = new LogWatchers({ state: this.#state, reader, clock });
@@ -61,7 +69,7 @@ export class FakeOrderedLog implements OwnedLog {
     this.#failure = undefined;
     if (failure !== undefined) throw failure;
     const draft = new Draft(this.#state, sha256);
-    const result = draft.propose(proposal, this.#clock.now());
+    const result = draft.propose(proposal, { now: this.#clock.now(), others: this.#others() });
     this.#append(draft);
     return result;
   }
@@ -76,6 +84,10 @@ export class FakeOrderedLog implements OwnedLog {
     signal.throwIfAborted();
     this.#checkOpen();
     return this.#state.head;
+  }
+
+  newest(options: CallOptions): Promise<Cursor> {
+    return this.head(options);
   }
 
   watch(from: Cursor, options: CallOptions): AsyncIterable<LogFrame> {

@@ -53,7 +53,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     interactive,
   };
   const unexpected = () => Promise.reject(new Error('not part of this test'));
-  const daemons = { dev: unexpected, agent: unexpected, server: unexpected, register: unexpected };
+  const daemons = { dev: unexpected, agent: unexpected, server: unexpected, acceptRollback: unexpected, register: unexpected };
   const verbs = { ...daemons, adopt: unexpected, restore: unexpected, verifyAudit: unexpected, ...local };
   const context = { console, env, stdin: input, signal, terminal };
   const code = await runCli(args, context, '1.2.3', verbs);

@@ -10,6 +10,7 @@ import { FleetNodesService } from '../../src/app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../src/app/fleet/fleet-subsystem.js';
 import { NodeSessions } from '../../src/app/link/node-sessions.js';
 import { PresenceBoard } from '../../src/app/link/presence-board.js';
+import { ServerClocks } from '../../src/app/link/server-clocks.js';
 import { BoundNodeNames } from '../../src/app/log/bound-node-names.js';
 import { FleetOverlay } from '../../src/app/overlay/fleet-overlay.js';
 import { PeerPushes } from '../../src/app/overlay/peer-pushes.js';
@@ -92,7 +93,8 @@ export async function fleetOn(
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   const newId = () => `id-${++ids}`;
   const common = { store, clock, logger };
-  const presence = new PresenceBoard({ ...common, server });
+  const clocks = new ServerClocks(clock, server);
+  const presence = new PresenceBoard({ ...common, server, clocks });
   const cordons = new Cordons(common);
   const book = new InstructionBook(common);
   const bodies = new InstructionBodies({ store, sealer: plainSealer, sha256 });
@@ -145,6 +147,7 @@ export async function fleetOn(
     logger,
     registrations,
     presence,
+    clocks,
     cordons,
     book,
     bodies,

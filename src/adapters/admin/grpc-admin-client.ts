@@ -14,6 +14,10 @@ const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 /** The slowest call is the apply of a whole file; no answer after this is a daemon that hangs. */
 const CALL_MS = 120_000;
 
+/** Unless it says how new the answer has to be, it is the newest. */
+type Read<Request> = Omit<Request, keyof typeof newest> & Partial<typeof newest>;
+const newest = { stale: false, atLeast: 0n };
+
 /** One daemon's admin API, as its callers use it. Every failure is an AgentError; on abort calls reject with the signal's reason. */
 export class GrpcAdminClient {
   readonly #client: InstanceType<typeof wire.AdminServiceClient>;
@@ -51,8 +55,8 @@ export class GrpcAdminClient {
     return this.#unary(this.#client.delete.bind(this.#client), request, options);
   }
 
-  get(request: wire.GetRequest, options: CallOptions): Promise<wire.GetResponse> {
-    return this.#unary(this.#client.get.bind(this.#client), request, options);
+  get(request: Read<wire.GetRequest>, options: CallOptions): Promise<wire.GetResponse> {
+    return this.#unary(this.#client.get.bind(this.#client), { ...newest, ...request }, options);
   }
 
   status(options: CallOptions): Promise<wire.StatusResponse> {
@@ -68,8 +72,8 @@ export class GrpcAdminClient {
   }
 
   /** Ends without an error on abort. */
-  watch(request: wire.WatchRequest, options: CallOptions): AsyncIterable<wire.WatchResponse> {
-    return this.#stream(() => this.#client.watch(request), options);
+  watch(request: Read<wire.WatchRequest>, options: CallOptions): AsyncIterable<wire.WatchResponse> {
+    return this.#stream(() => this.#client.watch({ ...newest, ...request }), options);
   }
 
   /** Ends without an error on abort. */

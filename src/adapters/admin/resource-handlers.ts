@@ -1,9 +1,10 @@
 import { shownTo } from '../../domain/admin/redact.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { revision } from '../../domain/log/model.js';
 import type { Explainer } from '../../ports/driving/explainer.js';
 import type { Operations } from '../../ports/driving/operations.js';
-import type { Resources } from '../../ports/driving/resources.js';
-import type { AdminServiceServer, ApplyRequest, DeleteRequest } from '../generated/holdfast/admin/v1/admin.js';
+import type { ReadOptions, Resources } from '../../ports/driving/resources.js';
+import type { AdminServiceServer, ApplyRequest, DeleteRequest, GetRequest } from '../generated/holdfast/admin/v1/admin.js';
 import type { Audited, AuditedCall } from './audited.js';
 import type { GrpcCalls } from './grpc-calls.js';
 import {
@@ -60,16 +61,22 @@ function changingHandlers(
 
 function readingHandlers(calls: GrpcCalls, { resources }: ResourceParts): Handlers<'get' | 'watch'> {
   return {
-    get: calls.unary(async ({ selector }, signal, { grade }) => {
-      const { revision, objects } = await resources.get(selectorFromWire(selector), { signal });
-      return { revision, objectsJson: objects.map((object) => JSON.stringify(shownTo(grade, object))) };
+    get: calls.unary(async ({ selector, ...read }, signal, { grade }) => {
+      const { revision, objects, ageMs } = await resources.get(selectorFromWire(selector), readOptions(read, signal));
+      const objectsJson = objects.map((object) => JSON.stringify(shownTo(grade, object)));
+      return { revision, objectsJson, ageMs: BigInt(Math.round(ageMs)) };
     }),
-    watch: calls.streaming(async function* ({ selector }, signal, { grade }) {
-      for await (const { object, ...change } of resources.watch(selectorFromWire(selector), { signal })) {
+    watch: calls.streaming(async function* ({ selector, ...read }, signal, { grade }) {
+      const changes = resources.watch(selectorFromWire(selector), readOptions(read, signal));
+      for await (const { object, ...change } of changes) {
         yield changeToWire({ ...change, object: shownTo(grade, object) });
       }
     }),
   };
+}
+
+function readOptions({ stale, atLeast }: Pick<GetRequest, 'stale' | 'atLeast'>, signal: AbortSignal): ReadOptions {
+  return { signal, stale, ...(atLeast === 0n ? {} : { atLeast: revision(atLeast) }) };
 }
 
 function operatingHandlers(

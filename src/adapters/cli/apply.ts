@@ -34,6 +34,7 @@ export async function apply(context: CliContext, options: ApplyOptions): Promise
     console.out(structured(options.output, { revision: response.revision, resources }));
   } else {
     console.out(response.resources.map((resource) => `${applied(resource)}${options.dryRun ? ' (dry run)' : ''}\n`).join(''));
+    if (!options.dryRun) console.err(`revision ${response.revision}\n`);
   }
   warn(context, response);
   return exitCodes.done;

@@ -10,7 +10,10 @@ import { describeObject, isUsable } from './describe.js';
 import { structured, table } from './output.js';
 import { type Selection, selectionOf } from './selection.js';
 
-export interface SelectOptions extends GlobalOptions, Selection {}
+export interface SelectOptions extends GlobalOptions, Selection {
+  readonly stale: boolean;
+  readonly atLeast?: string;
+}
 
 export interface GetOptions extends SelectOptions {
   readonly watch: boolean;
@@ -20,7 +23,7 @@ export interface GetOptions extends SelectOptions {
 export async function get(context: CliContext, args: readonly string[], options: GetOptions): Promise<ExitCode> {
   if (options.watch) return watch(context, args, options);
   const selection = selectionOf(args, options);
-  const objects = await withClient(context, options, (client) => fetchObjects(context, client, selection));
+  const objects = await withClient(context, options, (client) => fetchObjects(context, client, selection, options));
   if (selection.name !== '' && objects.length === 0) throw new AgentError('resource.not_found', { problem: asked(selection) });
   if (options.output !== 'table') {
     const one = selection.kind !== '' && selection.namespace !== '' && selection.name !== '';
@@ -41,7 +44,7 @@ export async function get(context: CliContext, args: readonly string[], options:
 export async function watch(context: CliContext, args: readonly string[], options: SelectOptions): Promise<ExitCode> {
   const selector = selectionOf(args, options);
   await withClient(context, options, async (client) => {
-    for await (const { type, revision, objectJson } of client.watch({ selector }, context)) {
+    for await (const { type, revision, objectJson } of client.watch({ selector, ...howNew(options) }, context)) {
       const object: ResourceObject = JSON.parse(objectJson);
       const word = ChangeType[type]?.toLowerCase() ?? 'changed';
       const change = { revision: Number(revision), type: word, object };
@@ -56,7 +59,7 @@ export async function watch(context: CliContext, args: readonly string[], option
 export async function describe(context: CliContext, args: readonly string[], options: SelectOptions): Promise<ExitCode> {
   const selection = selectionOf(args, options);
   const { objects, services } = await withClient(context, options, async (client) => ({
-    objects: await fetchObjects(context, client, selection),
+    objects: await fetchObjects(context, client, selection, options),
     services: (await client.top({ namespace: selection.namespace }, context)).services,
   }));
   if (objects.length === 0) throw new AgentError('resource.not_found', { problem: asked(selection) });
@@ -69,9 +72,20 @@ async function fetchObjects(
   context: CliContext,
   client: GrpcAdminClient,
   selector: ReturnType<typeof selectionOf>,
+  options: SelectOptions,
 ): Promise<readonly ResourceObject[]> {
-  const { objectsJson } = await client.get({ selector }, context);
+  const { objectsJson, ageMs, revision } = await client.get({ selector, ...howNew(options) }, context);
+  if (options.stale) context.console.err(`as of revision ${revision}, known to be the newest ${duration(ageMs)} ago\n`);
   return objectsJson.map((json) => JSON.parse(json) as ResourceObject);
+}
+
+function howNew({ stale, atLeast }: SelectOptions) {
+  return { stale, atLeast: BigInt(atLeast ?? 0) };
+}
+
+/** `12.3 s` */
+function duration(ms: bigint): string {
+  return `${(Number(ms) / 1000).toFixed(1)} s`;
 }
 
 /** `service/hello (namespace prod)`, as far as it was said. */

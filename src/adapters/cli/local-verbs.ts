@@ -16,6 +16,12 @@ export interface DevOptions extends DaemonOptions {
   readonly watch: boolean;
 }
 
+/** Those of the server whose machine it is. */
+export interface AcceptRollbackOptions extends DaemonOptions {
+  readonly yes: boolean;
+  readonly output: OutputFormat;
+}
+
 export interface RegisterOptions {
   readonly dataDir: string | undefined;
   readonly root: string | undefined;
@@ -43,6 +49,7 @@ export interface LocalVerbs {
   dev(context: CliContext, options: DevOptions): Promise<ExitCode>;
   agent(context: CliContext, options: DaemonOptions): Promise<ExitCode>;
   server(context: CliContext, options: DaemonOptions): Promise<ExitCode>;
+  acceptRollback(context: CliContext, options: AcceptRollbackOptions): Promise<ExitCode>;
   register(context: CliContext, options: RegisterOptions): Promise<ExitCode>;
   adopt(context: CliContext, options: AdoptOptions): Promise<ExitCode>;
   restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;

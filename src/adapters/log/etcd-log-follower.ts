@@ -54,7 +54,7 @@ export class EtcdLogFollower {
   /** @throws AgentError `store.unavailable`, `log.rolled_back`, `log.corrupt`, `log.newer_schema` */
   static async open(parts: FollowerParts, options: CallOptions): Promise<EtcdLogFollower> {
     const loaded = await parts.store.load(options);
-    checkSeen(parts.memory.read(), loaded.head);
+    checkSeen(parts.memory.read(), loaded.head, await parts.store.former(options));
     parts.memory.write(loaded.head.logId, loaded.head.last);
     return new EtcdLogFollower(parts, loaded);
   }

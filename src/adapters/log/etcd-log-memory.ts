@@ -31,9 +31,12 @@ export class EtcdLogMemory {
   }
 }
 
-/** @throws AgentError `log.rolled_back` when the log is behind what was seen, has another past, or is another one */
-export function checkSeen(seen: Witnessed | undefined, { logId, last }: HeadRecord): void {
-  if (seen === undefined) return;
+/**
+ * @param former ids that the log had before rollbacks were accepted: what was seen under them may be gone
+ * @throws AgentError `log.rolled_back` when the log is behind what was seen, has another past, or is another one
+ */
+export function checkSeen(seen: Witnessed | undefined, { logId, last }: HeadRecord, former: readonly LogId[]): void {
+  if (seen === undefined || (seen.logId !== logId && former.includes(seen.logId))) return;
   const isBehind = last.revision < seen.revision;
   const isForked = last.revision === seen.revision && last.digest !== seen.digest;
   if (seen.logId === logId && !isBehind && !isForked) return;

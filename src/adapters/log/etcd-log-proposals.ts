@@ -3,6 +3,7 @@ import { Draft } from '../../domain/log/draft.js';
 import { proposalBytes, utf8Length } from '../../domain/log/judge.js';
 import type { Proposal, ProposeResult, Revision } from '../../domain/log/model.js';
 import { revision } from '../../domain/log/model.js';
+import type { ProposerTime } from '../../domain/log/time.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { EtcdLogFollower } from './etcd-log-follower.js';
@@ -23,6 +24,7 @@ interface ProposalsParts {
   readonly follower: EtcdLogFollower;
   readonly store: EtcdLogStore;
   readonly clock: Clock;
+  readonly time: () => ProposerTime;
   readonly newId: () => string;
   /** After a commit that left values behind. */
   readonly onLag: () => void;
@@ -110,12 +112,12 @@ export class EtcdLogProposals {
   }
 
   async #runBatch(batch: readonly Waiting[]): Promise<void> {
-    const { follower, clock } = this.#parts;
+    const { follower, time } = this.#parts;
     let waiting = batch;
     while (waiting.length > 0) {
       if (!follower.isCurrent) await this.#catchUp();
       const draft = new Draft(follower.state, sha256);
-      const answered = waiting.flatMap((each) => judged(each, draft, clock.now()));
+      const answered = waiting.flatMap((each) => judged(each, draft, time()));
       waiting = answered.map((each) => each.waiting);
       const isDone = draft.records.length === 0 ? await this.#confirm() : await this.#write(draft, answered);
       if (!isDone) continue;
@@ -204,9 +206,9 @@ export class EtcdLogProposals {
 }
 
 /** What no state could make valid is rejected at once. */
-function judged(waiting: Waiting, draft: Draft, now: number): readonly Answered[] {
+function judged(waiting: Waiting, draft: Draft, time: ProposerTime): readonly Answered[] {
   try {
-    return [{ waiting, result: draft.propose(waiting.proposal, now) }];
+    return [{ waiting, result: draft.propose(waiting.proposal, time) }];
   } catch (error) {
     waiting.reject(error);
     return [];
@@ -225,7 +227,9 @@ function checkValues({ changes }: Proposal): void {
 }
 
 function unknown({ requestId }: Proposal, problem: string): AgentError {
-  return new AgentError('log.outcome_unknown', { problem, ...(requestId === undefined ? {} : { requestId }) });
+  const id = requestId === undefined ? {} : { requestId };
+  const named = requestId === undefined ? '' : `, request id ${requestId}`;
+  return new AgentError('log.outcome_unknown', { problem: `outcome unknown${named}: ${problem}`, ...id });
 }
 
 function notWritten(error: unknown): AgentError {

@@ -20,6 +20,8 @@ export class EtcdLogKeys {
   readonly entries: string;
   readonly values: string;
   readonly stages: string;
+  /** Ids that this log had before a rollback was accepted; absent where none was. */
+  readonly former: string;
 
   /** `prefix`: `/holdfast/CLUSTER/log/`. */
   constructor(prefix: string) {
@@ -28,6 +30,7 @@ export class EtcdLogKeys {
     this.entries = `${prefix}entry/`;
     this.values = `${prefix}kv/`;
     this.stages = `${prefix}stage/`;
+    this.former = `${prefix}former`;
   }
 
   /** In the order of revisions. */
@@ -90,6 +93,7 @@ const headSchema = z.tuple([
   number,
 ]);
 const appliedSchema = z.tuple([number, z.int().min(0)]);
+const formerSchema = z.array(z.string().transform(logId));
 const stageSchema = z.object({
   id: z.string(),
   chunks: z.int().min(1),
@@ -142,6 +146,15 @@ export function encodeApplied({ revision, changes }: Applied): string {
 export function decodeApplied(text: string): Applied {
   const [at, changes] = decode(appliedSchema, text, 'applied');
   return { revision: at, changes };
+}
+
+export function encodeFormer(ids: readonly LogId[]): string {
+  return JSON.stringify(ids);
+}
+
+/** @throws AgentError `log.corrupt` */
+export function decodeFormer(text: string): readonly LogId[] {
+  return decode(formerSchema, text, 'former');
 }
 
 export function encodeEntry(entry: StoredEntry): string {

@@ -23,11 +23,13 @@ import {
   corrupt,
   decodeApplied,
   decodeEntry,
+  decodeFormer,
   decodeHead,
   decodeValue,
   EtcdLogKeys,
   encodeApplied,
   encodeEntry,
+  encodeFormer,
   encodeHead,
   encodeValue,
   type HeadRecord,
@@ -111,6 +113,32 @@ export class EtcdLogStore {
     const applied = encodeApplied({ revision: EMPTY_HEAD.revision, changes: 0 });
     const success = [putOp(this.#keys.head, head), putOp(this.#keys.applied, applied)];
     await this.#client.txn({ compare: [writtenAt(this.#keys.head, 0n)], success, failure: [] }, options);
+  }
+
+  /** Ids that this log had before rollbacks were accepted. @throws AgentError `store.unavailable`, `log.corrupt` */
+  async former(options: CallOptions): Promise<readonly LogId[]> {
+    const [kv] = (await this.#client.range(range(this.#keys.former), options))?.kvs ?? [];
+    return kv === undefined ? [] : decodeFormer(kv.value.toString());
+  }
+
+  /**
+   * Gives the log another id, unless its head has changed since it was read at `version`: no cursor of before leads on. Machines that
+   * have seen it under one of `former` take it as it is.
+   * @returns whether it was done
+   * @throws AgentError `store.unavailable`, `store.outcome_unknown`
+   */
+  async rename(
+    { head, version }: Pick<Tail, 'head' | 'version'>,
+    id: LogId,
+    former: readonly LogId[],
+    options: CallOptions,
+  ): Promise<boolean> {
+    const success = [putOp(this.#keys.head, encodeHead({ ...head, logId: id })), putOp(this.#keys.former, encodeFormer(former))];
+    const { succeeded } = await this.#client.txn(
+      { compare: [writtenAt(this.#keys.head, version)], success, failure: [] },
+      options,
+    );
+    return succeeded;
   }
 
   /**

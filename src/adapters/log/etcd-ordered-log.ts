@@ -13,6 +13,7 @@ import { cannotGoOn, EtcdLogFollower } from './etcd-log-follower.js';
 import { EtcdLogMemory } from './etcd-log-memory.js';
 import { EtcdLogProposals } from './etcd-log-proposals.js';
 import { EtcdLogStore } from './etcd-log-store.js';
+import { LogClock } from './log-clock.js';
 
 export interface EtcdLogOptions {
   /** Closed by whoever made it, after the log. */
@@ -22,6 +23,8 @@ export interface EtcdLogOptions {
   /** Where this machine keeps the newest revision that it has seen. Its folder is made (0700) when it is missing. */
   readonly witness: string;
   readonly clock: Clock;
+  /** The newest clock of the other servers that live; undefined when there is none. */
+  readonly others?: () => number | undefined;
 }
 
 /** What exists while the log is open. */
@@ -36,6 +39,7 @@ export class EtcdOrderedLog implements OwnedLog {
   readonly #options: EtcdLogOptions;
   readonly #store: EtcdLogStore;
   readonly #memory: EtcdLogMemory;
+  readonly #time: LogClock;
   readonly #stop = new AbortController();
   #trouble: StatusProblem | undefined;
   #opening: Promise<void> | undefined;
@@ -46,6 +50,7 @@ export class EtcdOrderedLog implements OwnedLog {
     this.#options = options;
     this.#store = new EtcdLogStore(options.client, options.prefix);
     this.#memory = new EtcdLogMemory(options.witness);
+    this.#time = new LogClock(options.clock, options.others);
   }
 
   /** Makes the log where there is none. @throws as `OwnedLog.open`; AgentError `log.rolled_back`, `store.unavailable` */
@@ -81,6 +86,12 @@ export class EtcdOrderedLog implements OwnedLog {
     return state.head;
   }
 
+  async newest(options: CallOptions): Promise<Cursor> {
+    options.signal.throwIfAborted();
+    await this.#await(this.#ready.follower.catchUp(options), options);
+    return this.#ready.follower.state.head;
+  }
+
   async *watch(from: Cursor, options: CallOptions): AsyncGenerator<LogFrame, void, undefined> {
     if (options.signal.aborted) return;
     const { follower } = this.#ready;
@@ -93,7 +104,9 @@ export class EtcdOrderedLog implements OwnedLog {
   }
 
   problems(): readonly StatusProblem[] {
-    return this.#trouble === undefined ? [] : [this.#trouble];
+    const head = this.#parts?.follower.state.last.time;
+    const ofClock = head === undefined ? [] : this.#time.problems(head);
+    return this.#trouble === undefined ? ofClock : [this.#trouble, ...ofClock];
   }
 
   async #current(options: CallOptions): Promise<EtcdLogFollower> {
@@ -140,7 +153,8 @@ export class EtcdOrderedLog implements OwnedLog {
     const follower = await EtcdLogFollower.open({ store, client, clock, memory, report }, options);
     const applier = new EtcdLogApplier({ follower, store, clock });
     const onLag = () => applier.ask();
-    const proposals = new EtcdLogProposals({ follower, store, clock, newId: randomUUID, onLag, report });
+    const time = () => this.#time.time();
+    const proposals = new EtcdLogProposals({ follower, store, clock, time, newId: randomUUID, onLag, report });
     const running = Promise.all([follower.run(this.#stop.signal), applier.run(this.#stop.signal)]);
     this.#parts = { follower, proposals, running };
   }

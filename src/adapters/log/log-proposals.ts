@@ -4,6 +4,7 @@ import type { EntryHead } from '../../domain/log/entry.js';
 import { proposalBytes } from '../../domain/log/judge.js';
 import type { Proposal, ProposeResult } from '../../domain/log/model.js';
 import type { LogState } from '../../domain/log/state.js';
+import type { ProposerTime } from '../../domain/log/time.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { CommitOutcome, LogStore, StoredBatch } from './log-store.js';
@@ -27,6 +28,7 @@ interface ProposalsOptions {
   readonly state: LogState;
   readonly store: LogStore;
   readonly clock: Clock;
+  readonly time: () => ProposerTime;
   readonly report: (event: CommitEvent) => void;
   /** After the state has changed, in the same step. */
   readonly onAppend: () => void;
@@ -132,7 +134,7 @@ export class LogProposals {
   /** An answer that rests on nothing drafted is given at once; the others wait for what they rest on. */
   #judge(waiting: Waiting, draft: Draft): readonly Answered[] {
     try {
-      const result = draft.propose(waiting.proposal, this.#options.clock.now());
+      const result = draft.propose(waiting.proposal, this.#options.time());
       if (draft.records.length > 0) return [{ waiting, result }];
       waiting.resolve(result);
     } catch (error) {

@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { OwnedLog } from '../../ports/log/ordered-log.js';
 import { restoreCommand } from '../sqlite/sqlite-errors.js';
+import { LogClock } from './log-clock.js';
 import { type CopyEvent, LogCopies } from './log-copies.js';
 import { type CommitEvent, LogProposals } from './log-proposals.js';
 import type { LogStore, OpenedLog } from './log-store.js';
@@ -19,6 +20,8 @@ export interface SqliteLogOptions {
   /** The database, `log.db`; its WAL, witness and copies stand beside it. Its folder is made (0700) when it is missing. */
   readonly file: string;
   readonly clock: Clock;
+  /** The newest clock of the other servers that live; undefined when there is none. */
+  readonly others?: () => number | undefined;
   readonly report?: (event: LogEvent) => void;
   /** Where the file is kept; for tests. */
   readonly store?: LogStore;
@@ -37,6 +40,7 @@ interface Parts {
 export class SqliteOrderedLog implements OwnedLog {
   readonly #options: SqliteLogOptions;
   readonly #store: LogStore;
+  readonly #time: LogClock;
   readonly #report: (event: LogEvent) => void;
   #trouble: StatusProblem | undefined;
   #opening: Promise<void> | undefined;
@@ -46,6 +50,7 @@ export class SqliteOrderedLog implements OwnedLog {
   constructor(options: SqliteLogOptions) {
     this.#options = options;
     this.#store = options.store ?? new SqliteLogStore(options.file);
+    this.#time = new LogClock(options.clock, options.others);
     this.#report = (event) => {
       if (event.event !== 'copied') this.#note(event);
       options.report?.(event);
@@ -82,6 +87,11 @@ export class SqliteOrderedLog implements OwnedLog {
     return this.#ready.state.head;
   }
 
+  /** Nobody else writes into the file. */
+  newest(options: CallOptions): Promise<Cursor> {
+    return this.head(options);
+  }
+
   async *watch(from: Cursor, options: CallOptions): AsyncGenerator<LogFrame, void, undefined> {
     if (options.signal.aborted) return;
     yield* this.#ready.watchers.watch(from, options);
@@ -94,7 +104,8 @@ export class SqliteOrderedLog implements OwnedLog {
   }
 
   problems(): readonly StatusProblem[] {
-    return this.#trouble === undefined ? [] : [this.#trouble];
+    const ofClock = this.#parts === undefined ? [] : this.#time.problems(this.#parts.state.last.time);
+    return this.#trouble === undefined ? ofClock : [this.#trouble, ...ofClock];
   }
 
   #note(event: Exclude<LogEvent, { readonly event: 'copied' }>): void {
@@ -128,7 +139,8 @@ export class SqliteOrderedLog implements OwnedLog {
       this.#trouble = undefined;
       watchers.wake();
     };
-    const proposals = new LogProposals({ state, store, clock, report, onAppend });
+    const time = () => this.#time.time();
+    const proposals = new LogProposals({ state, store, clock, time, report, onAppend });
     const stop = new AbortController();
     const copies = new LogCopies({ store, clock, report, head: () => state.revision }).run(opened.newestCopy, stop.signal);
     return { state, proposals, watchers, stop, copies };

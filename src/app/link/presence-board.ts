@@ -3,7 +3,9 @@ import type { Heartbeat } from '../../domain/link/heartbeat.js';
 import type { Nid } from '../../domain/link/model.js';
 import {
   decodePresence,
+  decodeServerClock,
   encodePresence,
+  encodeServerClock,
   judgeHead,
   type NodeState,
   nodeState,
@@ -20,6 +22,7 @@ import type { ProblemSource } from '../../ports/node/problem-source.js';
 import { type ControlStore, MAX_OPERATIONS, type StoreChange, type Write } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
 import type { NodeSession } from './node-session.js';
+import type { ServerClocks } from './server-clocks.js';
 
 /** How often a server says that it lives, and writes what its nodes have said. */
 export const FLUSH_MS = 5_000;
@@ -34,6 +37,8 @@ export interface PresenceBoardParts {
   readonly logger: Logger;
   /** Id of this replica. */
   readonly server: string;
+  /** Are told what the other servers' clocks say. */
+  readonly clocks: ServerClocks;
 }
 
 export interface SeenNode extends Presence {
@@ -167,7 +172,7 @@ export class PresenceBoard implements ProblemSource {
   #changed(changes: readonly StoreChange[]): void {
     const now = this.#parts.clock.monotonic();
     for (const { key, value } of changes) {
-      if (key.startsWith(serverPrefix)) this.#serverSaid(key.slice(serverPrefix.length), now);
+      if (key.startsWith(serverPrefix)) this.#serverSaid(key.slice(serverPrefix.length), value, now);
       else if (value === undefined) this.#kept.delete(key.slice(presencePrefix.length) as Nid);
       else {
         const presence = decodePresence(value);
@@ -177,7 +182,8 @@ export class PresenceBoard implements ProblemSource {
   }
 
   /** What this server wrote before it was started is no sign of life of its nodes: they come back, or are lost. */
-  #serverSaid(server: string, now: number): void {
+  #serverSaid(server: string, value: string | undefined, now: number): void {
+    if (value !== undefined) this.#parts.clocks.heard(server, decodeServerClock(value));
     if (server !== this.#parts.server) this.#servers.set(server, now);
   }
 
@@ -193,7 +199,7 @@ export class PresenceBoard implements ProblemSource {
   async #flush(): Promise<void> {
     const { store, clock, logger, server } = this.#parts;
     const dirty = [...this.#mine.values()].filter((local) => local.dirty);
-    const alive: Write = { key: serverKey(server), value: JSON.stringify({ at: clock.now() }) };
+    const alive: Write = { key: serverKey(server), value: encodeServerClock(clock.now()) };
     const limit = MAX_OPERATIONS - 1;
     for (let start = 0; start === 0 || start < dirty.length; start += limit) {
       const part = dirty.slice(start, start + limit);

@@ -34,13 +34,15 @@ import type {
   ApplyCall,
   ApplyOutcome,
   DeleteCall,
+  Found,
   ManifestDocument,
   ManifestProblem,
   ObjectChange,
+  ReadOptions,
   ResourceSelector,
   Resources,
 } from '../../ports/driving/resources.js';
-import type { OrderedLog } from '../../ports/log/ordered-log.js';
+import type { OrderedLog, OwnedLog } from '../../ports/log/ordered-log.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import { withinBudget } from '../agent/budget.js';
 import { ChangeQueue } from './change-queue.js';
@@ -60,6 +62,8 @@ const MAX_WAITING_CHANGES = 50_000;
 
 export interface ResourceServiceParts {
   readonly log: OrderedLog;
+  /** Of a log whose `head` may be old. */
+  readonly newest?: OwnedLog['newest'];
   readonly view: StateView;
   readonly listeners: ListenerStatus;
   readonly clock: Clock;
@@ -69,6 +73,7 @@ export interface ResourceServiceParts {
 /** Applies, deletes and shows resources: the control plane's use cases on the ordered log. */
 export class ResourceService implements Resources {
   readonly #log: OrderedLog;
+  readonly #newest: OwnedLog['newest'];
   readonly #view: StateView;
   readonly #listeners: ListenerStatus;
   readonly #clock: Clock;
@@ -77,8 +82,9 @@ export class ResourceService implements Resources {
   #turn: Promise<unknown> = Promise.resolve();
   readonly #answers = new RecentAnswers();
 
-  constructor({ log, view, listeners, clock, vipRange }: ResourceServiceParts) {
+  constructor({ log, newest, view, listeners, clock, vipRange }: ResourceServiceParts) {
     this.#log = log;
+    this.#newest = newest ?? ((options) => log.head(options));
     this.#view = view;
     this.#listeners = listeners;
     this.#clock = clock;
@@ -116,18 +122,18 @@ export class ResourceService implements Resources {
     return { revision, deleted: resources.map(({ ref }) => ref) };
   }
 
-  async get(selector: ResourceSelector, options: CallOptions) {
+  async get(selector: ResourceSelector, options: ReadOptions): Promise<Found> {
     const matches = matcher(selector);
-    await this.#current(options);
-    return this.#select(selector, matches);
+    await this.#reach(options);
+    return { ...this.#select(selector, matches), ageMs: this.#view.ageMs() ?? 0 };
   }
 
-  async *watch(selector: ResourceSelector, options: CallOptions): AsyncIterable<ObjectChange> {
+  async *watch(selector: ResourceSelector, options: ReadOptions): AsyncIterable<ObjectChange> {
     const matches = matcher(selector);
     const queue = new ChangeQueue<HeldChange>(MAX_WAITING_CHANGES);
     let unsubscribe = () => {};
     try {
-      await this.#current(options);
+      await this.#reach(options);
       // In the same turn: what is not in the snapshot is in the queue, and nothing is in both.
       const { revision, objects } = this.#select(selector, matches);
       unsubscribe = this.#view.onChange((touched) => queue.push(this.#changes(touched, matches)));
@@ -164,7 +170,7 @@ export class ResourceService implements Resources {
     const first = requestId === undefined || dryRun ? undefined : await this.#answered(requestId, repeated, options);
     if (first !== undefined) return first;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const revision = await this.#current(options);
+      const revision = await this.#current(options).catch(notWritten);
       const planned = plan(Math.max(this.#clock.now(), this.#view.state.time));
       if ('problems' in planned) return planned;
       const { changes, preconditions, resources } = planned;
@@ -190,11 +196,31 @@ export class ResourceService implements Resources {
   }
 
   /** Resolves when the view holds every proposal that had resolved when this was called. */
-  async #current(options: CallOptions): Promise<Revision> {
-    const { revision } = await this.#log.head(options);
-    const reach = (signal: AbortSignal) => this.#view.reached(revision, { signal });
-    await withinBudget(this.#clock, CURRENT_MS, `following the log to revision ${revision}`, reach, options.signal);
-    return revision;
+  async #current({ signal }: CallOptions): Promise<Revision> {
+    let revision: Revision | undefined;
+    const follow = async (within: AbortSignal) => {
+      revision = (await this.#newest({ signal: within })).revision;
+      await this.#view.reached(revision, { signal: within });
+    };
+    await this.#inTime(follow, 'what the newest revision is', signal);
+    return revision ?? this.#view.state.revision;
+  }
+
+  /** As new as whoever reads wants it. @throws AgentError `log.not_current` */
+  async #reach({ signal, stale = false, atLeast }: ReadOptions): Promise<void> {
+    if (!stale) await this.#current({ signal });
+    if (atLeast === undefined || this.#view.state.revision >= atLeast) return;
+    await this.#inTime((within) => this.#view.reached(atLeast, { signal: within }), `revision ${atLeast}`, signal);
+  }
+
+  async #inTime(follow: (signal: AbortSignal) => Promise<void>, what: string, signal: AbortSignal): Promise<void> {
+    try {
+      await withinBudget(this.#clock, CURRENT_MS, `learning ${what}`, follow, signal);
+    } catch (error) {
+      const isLate = error instanceof AgentError && (error.code === 'agent.timed_out' || error.code === 'store.unavailable');
+      if (!isLate || signal.aborted) throw error;
+      throw new AgentError('log.not_current', { problem: error.message }, { cause: error });
+    }
   }
 
   /** Waits for the view and the data plane, at most `ms`; rejects on abort only. */
@@ -301,6 +327,17 @@ export class ResourceService implements Resources {
     const after = new Map(services.map(({ ref, action }) => [qualifiedName(ref.namespace, ref.name), action !== 'deleted']));
     return (service) => after.get(service) ?? this.#view.state.service(service) !== undefined;
   }
+}
+
+/** Nothing was proposed. */
+function notWritten(error: unknown): never {
+  if (!(error instanceof AgentError) || error.code !== 'log.not_current') throw error;
+  const remedy = 'try again when the store answers: nothing was changed';
+  throw new AgentError(
+    'log.not_written',
+    { problem: `not written: ${error.facts.problem ?? error.message}`, remedy },
+    { cause: error },
+  );
 }
 
 type Exists = (service: QualifiedName) => boolean;

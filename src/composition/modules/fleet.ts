@@ -114,7 +114,7 @@ function bindInstructions(bind: Bind): void {
   const common = [Root.controlPlane, Ports.clock, Ports.logger] as const;
   bind(FleetPorts.presence)
     .toResolvedValue(
-      ({ store, serverId }, clock, logger) => new PresenceBoard({ store, clock, logger, server: serverId }),
+      ({ store, serverId, clocks }, clock, logger) => new PresenceBoard({ store, clock, logger, server: serverId, clocks }),
       [...common],
     )
     .inSingletonScope();

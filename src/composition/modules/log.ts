@@ -8,10 +8,11 @@ import type { Facts } from '../facts.js';
 import { Ports, Root, Subsystems } from '../tokens.js';
 
 /** The log of a process that is alone. */
-export function embeddedLog({ paths }: Facts, clock: Clock, logger: Logger): SqliteOrderedLog {
+export function embeddedLog({ paths }: Facts, clock: Clock, logger: Logger, others?: () => number | undefined): SqliteOrderedLog {
   return new SqliteOrderedLog({
     file: paths.logDb,
     clock,
+    ...(others === undefined ? {} : { others }),
     report: ({ event, ...facts }) => {
       if (event === 'copied') logger.debug('log copied', facts);
       else logger.warn(`log: ${event}`, facts);
@@ -20,7 +21,9 @@ export function embeddedLog({ paths }: Facts, clock: Clock, logger: Logger): Sql
 }
 
 export const embeddedLogModule = new ContainerModule(({ bind }) => {
-  bind(Ports.ownedLog).toResolvedValue(embeddedLog, [Root.facts, Ports.clock, Ports.logger]).inSingletonScope();
+  bind(Ports.ownedLog)
+    .toResolvedValue((facts, clock, logger) => embeddedLog(facts, clock, logger), [Root.facts, Ports.clock, Ports.logger])
+    .inSingletonScope();
 });
 
 /** What stands on the log that this process owns, whichever that is. */

@@ -16,8 +16,15 @@ export const serverModule = new ContainerModule(({ bind }) => {
   bind(UseCases.resources)
     .toResolvedValue(
       ({ config }, log, view, clock) =>
-        new ResourceService({ log, view, listeners: noListeners, clock, vipRange: vipRange(formatIpv4Range(config.vipRange)) }),
-      [Root.facts, Ports.log, Subsystems.logConsumer, Ports.clock],
+        new ResourceService({
+          log,
+          newest: (options) => log.newest(options),
+          view,
+          listeners: noListeners,
+          clock,
+          vipRange: vipRange(formatIpv4Range(config.vipRange)),
+        }),
+      [Root.facts, Ports.ownedLog, Subsystems.logConsumer, Ports.clock],
     )
     .inSingletonScope();
   bind(Subsystems.controlPlane)

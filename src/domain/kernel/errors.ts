@@ -351,6 +351,11 @@ export const errorCodes = {
     remedy: 'check the address, the name service and the firewall on the way to the control plane',
   },
   'log.changed': { kind: 'conflict', retry: false, remedy: 'take a snapshot: this is another log than the cursor names' },
+  'log.clock_ahead': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'let NTP set the clocks of all servers; this one is heard again when its clock is within 60 s of the others',
+  },
   'log.closed': { kind: 'unavailable', retry: true, remedy: 'try again when the log is open' },
   'log.compacted': { kind: 'conflict', retry: false, remedy: 'take a snapshot and watch from its cursor' },
   'log.corrupt': {
@@ -373,6 +378,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'run the newer version that wrote this file, or another data directory',
   },
+  'log.not_current': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'try again when the store answers; --stale shows what this daemon last knew',
+  },
   'log.not_offered': {
     kind: 'unimplemented',
     retry: true,
@@ -388,7 +398,7 @@ export const errorCodes = {
     kind: 'conflict',
     retry: false,
     remedy:
-      'restore etcd from its newest copy; or, to go on with the older state, stop the servers and move `etcd-log.witness` away on each',
+      'restore etcd from its newest copy; or, to go on with the older state, stop the servers, run `holdfast server accept-rollback` on one, and start them again',
   },
   'log.slow': { kind: 'exhausted', retry: false, remedy: 'take a snapshot and read faster' },
   'log.too_large': { kind: 'exhausted', retry: false, remedy: 'split the change: 200,000 changes and 256 MiB at most' },

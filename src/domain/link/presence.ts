@@ -31,6 +31,16 @@ export interface Presence {
   readonly problem: string;
 }
 
+/** What a server writes each 5 s: its wall clock. */
+export function encodeServerClock(now: number): string {
+  return JSON.stringify({ at: now });
+}
+
+/** Of what `encodeServerClock` made. */
+export function decodeServerClock(text: string): number {
+  return (JSON.parse(text) as { readonly at: number }).at;
+}
+
 export type NodeState = 'online' | 'offline' | 'unknown';
 
 /** How long nothing was heard, milliseconds on a clock that never goes back. */

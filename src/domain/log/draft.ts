@@ -1,6 +1,8 @@
+import { AgentError } from '../kernel/errors.js';
 import { type EntryHead, type EntryRecord, nextEntry } from './entry.js';
 import { type JudgedView, judge, type KeyState } from './judge.js';
 import type { DigestOf, LogKey, Proposal, ProposeResult, Revision } from './model.js';
+import { clockProblem, judgeTime, type ProposerTime } from './time.js';
 
 /** A view that knows where the log ends. */
 export interface DraftBase extends JudgedView {
@@ -40,13 +42,16 @@ export class Draft implements JudgedView {
   }
 
   /**
-   * `now` is the proposer's wall clock.
-   * @throws what `judge` throws; the draft is then as before
+   * @throws what `judge` throws; AgentError `log.clock_ahead` for what would be an entry of a clock that is wrong. The draft is then
+   *   as before
    */
-  propose(proposal: Proposal, now: number): ProposeResult {
+  propose(proposal: Proposal, time: ProposerTime): ProposeResult {
     const judgement = judge(proposal, this);
     if (judgement.verdict === 'answer') return judgement.result;
-    const record = nextEntry(this.#last, { changes: judgement.changes, requestId: proposal.requestId }, now, this.#digestOf);
+    const judged = judgeTime(time, this.#last.time);
+    if (judged.verdict === 'ahead') throw new AgentError('log.clock_ahead', { problem: clockProblem(judged) ?? '' });
+    const content = { changes: judgement.changes, requestId: proposal.requestId };
+    const record = nextEntry(this.#last, content, time.now, this.#digestOf);
     this.#append(record);
     return { outcome: 'committed', revision: record.entry.revision };
   }

@@ -61,10 +61,25 @@ export interface ResourceSelector {
   readonly labels?: string | undefined;
 }
 
+/** How new an answer has to be; unless anything is said, as new as there is. */
+export interface ReadOptions extends CallOptions {
+  /** As of what this process last knew, without asking the store. */
+  readonly stale?: boolean;
+  /** Not before this revision is here. */
+  readonly atLeast?: Revision;
+}
+
 export interface ObjectChange {
   readonly revision: Revision;
   readonly type: 'added' | 'modified' | 'deleted';
   readonly object: ResourceObject;
+}
+
+export interface Found {
+  readonly revision: Revision;
+  readonly objects: readonly ResourceObject[];
+  /** How long ago this was known to be current, milliseconds. */
+  readonly ageMs: number;
 }
 
 /** The resources of the control plane, for those who operate it. */
@@ -84,13 +99,11 @@ export interface Resources {
 
   /**
    * As of the newest revision when the call was made, sorted by kind, namespace and name.
-   * @throws AgentError `resource.invalid` when the label selector is malformed
+   * @throws AgentError `resource.invalid` when the label selector is malformed; `log.not_current` when it is not told within 5 s what
+   *   the newest revision is, or the view does not hold it
    */
-  get(
-    selector: ResourceSelector,
-    options: CallOptions,
-  ): Promise<{ readonly revision: Revision; readonly objects: readonly ResourceObject[] }>;
+  get(selector: ResourceSelector, options: ReadOptions): Promise<Found>;
 
-  /** What there is, as `added`, then every change once and in order, until abort. */
-  watch(selector: ResourceSelector, options: CallOptions): AsyncIterable<ObjectChange>;
+  /** What there is, as `added`, then every change once and in order, until abort. @throws as `get` */
+  watch(selector: ResourceSelector, options: ReadOptions): AsyncIterable<ObjectChange>;
 }

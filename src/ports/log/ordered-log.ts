@@ -37,6 +37,11 @@ export interface OwnedLog extends OrderedLog, ProblemSource {
    * @throws AgentError `log.corrupt`, `log.newer_schema`, `log.not_written`
    */
   open(options: CallOptions): Promise<void>;
+  /**
+   * As `head`, which may fall back on what this process last knew: this one does not.
+   * @throws AgentError `store.unavailable` when nobody can tell what the newest is; as `head`
+   */
+  newest(options: CallOptions): Promise<Cursor>;
   /** Proposals in flight are finished, watchers end with `log.closed`. Safe before `open` and twice. */
   close(): Promise<void>;
 }

@@ -29,7 +29,7 @@ describe('apply', () => {
     expect(await cli(['apply', '-f', '-'], { stdin })).toEqual(
       done(
         'service/web created  10.192.0.2:8080\nendpoints/e created\n',
-        'warning: endpoints/e: there is no service later yet in namespace default\n',
+        'revision 1\nwarning: endpoints/e: there is no service later yet in namespace default\n',
       ),
     );
     expect(await cli(['apply', '-f', '-', '--dry-run'], { stdin })).toMatchObject({
@@ -40,6 +40,16 @@ describe('apply', () => {
     expect(JSON.parse(json.out)).toEqual({ revision: 1, resources: [resource] });
     const asYaml = await cli(['apply', '-f', '-', '-o', 'yaml'], { stdin: yaml(serviceDocument('web')) });
     expect(parse(asYaml.out)).toEqual(JSON.parse(json.out));
+  });
+
+  test('its revision is what get waits for, and a stale answer says how old it is', async () => {
+    const { cli, apply } = await setUp();
+    await apply(serviceDocument('web'));
+    const got = await cli(['get', 'services', '--stale', '--at-least', '1']);
+    expect(got).toMatchObject({ code: 0, out: expect.stringContaining('web') });
+    expect(got.err).toMatch(/^as of revision 1, known to be the newest \d+\.\d s ago\n$/);
+    expect((await cli(['describe', 'service/web', '--stale'])).err).toContain('as of revision 1');
+    expect((await cli(['get', '--at-least', 'x'])).code).toBe(2);
   });
 
   test.each([
@@ -53,7 +63,7 @@ describe('apply', () => {
     await apply(serviceDocument('web', { endpoints: [endpoint(2)] }, { tier: 'web' }), endpoints);
     const { out } = await cli(['get', ...args, '-o', format]);
     const again = await cli(['apply', '-f', '-'], { stdin: out });
-    expect([again.code, again.err]).toEqual([0, '']);
+    expect([again.code, again.err]).toEqual([0, 'revision 1\n']);
     expect(again.out.split('\n').map((line) => line.split(' ')[1])).not.toContain('updated');
     expect(again.out).toContain('service/web unchanged');
     expect(await cli(['diff', '-f', '-', '--exit-code'], { stdin: out })).toEqual(done(''));

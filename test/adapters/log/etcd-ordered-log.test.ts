@@ -5,6 +5,7 @@ import { afterEach, test as anywhere, beforeEach, describe, expect } from 'vites
 import { SystemClock } from '../../../src/adapters/clock/system-clock.js';
 import { EtcdClient } from '../../../src/adapters/etcd/etcd-client.js';
 import { deleteOp, endOf, putOp } from '../../../src/adapters/etcd/etcd-messages.js';
+import { EtcdLogRollback } from '../../../src/adapters/log/etcd-log-rollback.js';
 import { EtcdOrderedLog } from '../../../src/adapters/log/etcd-ordered-log.js';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { revision, ZERO_DIGEST, ZERO_REVISION } from '../../../src/domain/log/model.js';
@@ -372,6 +373,70 @@ describe('E3: a store that has gone back', () => {
     await propose(other, set('a', 'fork'));
     await expect(replica()).rejects.toMatchObject({ code: 'log.rolled_back' });
     await expect(replica({ prefix: '/holdfast/test2/log/' })).rejects.toMatchObject({ code: 'log.rolled_back' });
+  });
+
+  const rollback = (name: string) =>
+    new EtcdLogRollback({ client: etcd.client(), prefix: PREFIX, witness: join(folder, 'data', `${name}.witness`) });
+
+  test('is served once that was accepted on one machine: under another id, by all, and no cursor of before leads on', async () => {
+    await begin();
+    const [one, other] = [await replica(), await replica({ name: 'other' })];
+    await propose(one, set('a', '1'));
+    const past = await etcd.revision();
+    await propose(other, set('a', '2'));
+    const former = await head(one);
+    await Promise.all([one.close(), other.close()]);
+    await restore(past);
+    await expect(replica()).rejects.toMatchObject({ code: 'log.rolled_back' });
+    const found = await rollback('one').find(options);
+    expect(found).toEqual({ seen: { ...former, digest: former.digest }, held: { logId: former.logId, revision: 1n } });
+    if (found === undefined) throw new Error('no rollback');
+    const id = await rollback('one').accept(found, options);
+    expect(id).not.toBe(former.logId);
+    expect(await rollback('one').find(options)).toBeUndefined();
+    expect(await rollback('other').find(options)).toBeUndefined();
+    const again = [await replica(), await replica({ name: 'other' })];
+    for (const log of again) {
+      expect(await head(log)).toMatchObject({ logId: id, revision: 1n });
+      expect(await values(log)).toEqual(['a=1@1']);
+      await expect(entries(log, former, 1)).rejects.toMatchObject({ code: 'log.changed' });
+    }
+    expect(await propose(again[1] ?? one, set('a', '3'))).toEqual(committed(2n));
+  });
+
+  test('is refused again when etcd goes back behind what was accepted', async () => {
+    await begin();
+    const log = await replica();
+    await propose(log, set('a', '1'));
+    const past = await etcd.revision();
+    await propose(log, set('a', '2'));
+    await log.close();
+    for (let time = 0; time < 2; time += 1) {
+      await restore(past);
+      await expect(replica()).rejects.toMatchObject({ code: 'log.rolled_back' });
+      const found = await rollback('one').find(options);
+      if (found === undefined) throw new Error('no rollback');
+      await rollback('one').accept(found, options);
+    }
+    expect(await values(await replica())).toEqual(['a=1@1']);
+  });
+
+  test('is not accepted while somebody writes, nor where there is none', async () => {
+    await begin();
+    expect(await rollback('nobody').find(options)).toBeUndefined();
+    const log = await replica();
+    await propose(log, set('a', '1'));
+    const past = await etcd.revision();
+    await propose(log, set('a', '2'));
+    expect(await rollback('one').find(options)).toBeUndefined();
+    await log.close();
+    await restore(past);
+    const found = await rollback('one').find(options);
+    if (found === undefined) throw new Error('no rollback');
+    await propose(await replica({ name: 'new machine' }), set('b', '1'));
+    await expect(rollback('one').accept(found, options)).rejects.toMatchObject({ code: 'log.not_written' });
+    await restore(1n);
+    await expect(rollback('one').find(options)).rejects.toMatchObject({ code: 'log.rolled_back' });
   });
 });
 

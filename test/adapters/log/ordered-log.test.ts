@@ -5,28 +5,32 @@ import { afterAll, afterEach, beforeAll, test } from 'vitest';
 import { EtcdOrderedLog } from '../../../src/adapters/log/etcd-ordered-log.js';
 import { SqliteOrderedLog } from '../../../src/adapters/log/sqlite-ordered-log.js';
 import type { OrderedLog } from '../../../src/ports/log/ordered-log.js';
-import { orderedLogContract } from '../../contract/ordered-log.contract.js';
+import { type LogUnderTest, orderedLogContract } from '../../contract/ordered-log.contract.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
 import { FakeOrderedLog } from '../../fakes/fake-ordered-log.js';
 import { EtcdRig, hasEtcd } from '../../support/etcd-rig.js';
 import { logServiceRig, remoteLog } from '../../support/log-service-rig.js';
 
+const noOthers = (): LogUnderTest['others'] => ({ newest: undefined });
+
 orderedLogContract('fake', async () => {
   const clock = new FakeClock();
-  const log = new FakeOrderedLog({ clock });
-  return { log, clock, close: () => log.close() };
+  const others = noOthers();
+  const log = new FakeOrderedLog({ clock, others: () => others.newest });
+  return { log, clock, others, close: () => log.close() };
 });
 
 orderedLogContract('sqlite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-log-'));
   const clock = new FakeClock();
-  const log = new SqliteOrderedLog({ file: join(folder, 'log.db'), clock });
+  const others = noOthers();
+  const log = new SqliteOrderedLog({ file: join(folder, 'log.db'), clock, others: () => others.newest });
   await log.open({ signal: new AbortController().signal });
   const close = async () => {
     await log.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { log, clock, close };
+  return { log, clock, others, close };
 });
 
 /** Whatever was sent over the wire has arrived and was answered before time moves on. */
@@ -49,7 +53,8 @@ orderedLogContract(
   'grpc',
   async () => {
     const clock = new WireClock();
-    const inner = new FakeOrderedLog({ clock });
+    const others = noOthers();
+    const inner = new FakeOrderedLog({ clock, others: () => others.newest });
     const server = await logServiceRig({ log: inner, clock, service: { reads: () => true, snapshotEveryMs: 0 } });
     const { log, close } = remoteLog(server.port, clock);
     const options = { signal: new AbortController().signal };
@@ -58,7 +63,7 @@ orderedLogContract(
       for (let time = 0; time < 3; time += 1) await log.head(options).catch(() => {});
     };
     rigs.push(close, server.stop);
-    return { log, clock, close: () => inner.close() };
+    return { log, clock, others, close: () => inner.close() };
   },
   { buffered: true },
 );
@@ -79,8 +84,9 @@ async function replicas(count: number, clock: FakeClock) {
   const prefix = `/holdfast/${logs++}/log/`;
   const opened: EtcdOrderedLog[] = [];
   const client = etcd.client();
+  const others = noOthers();
   for (let i = 0; i < count; i += 1) {
-    const log = new EtcdOrderedLog({ client, prefix, witness: join(folder, `${i}.witness`), clock });
+    const log = new EtcdOrderedLog({ client, prefix, witness: join(folder, `${i}.witness`), clock, others: () => others.newest });
     await log.open({ signal: new AbortController().signal });
     opened.push(log);
   }
@@ -89,23 +95,24 @@ async function replicas(count: number, clock: FakeClock) {
     client.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { opened, close };
+  return { opened, others, close };
 }
 
 function onEtcd(): void {
   orderedLogContract('etcd', async () => {
     const clock = new FakeClock();
-    const { opened, close } = await replicas(1, clock);
-    return { log: one(opened), clock, close };
+    const { opened, others, close } = await replicas(1, clock);
+    return { log: one(opened), clock, others, close };
   });
 
   orderedLogContract('etcd beside a foreign writer and with a compaction each second', async () => {
     const clock = new FakeClock();
-    const { opened, close } = await replicas(1, clock);
+    const { opened, others, close } = await replicas(1, clock);
     const disturbed = etcd.disturb();
     return {
       log: one(opened),
       clock,
+      others,
       close: async () => {
         await disturbed.stop();
         await close();
@@ -117,7 +124,7 @@ function onEtcd(): void {
     'etcd, proposed on one replica and read on another',
     async () => {
       const clock = new WireClock();
-      const { opened, close } = await replicas(2, clock);
+      const { opened, others, close } = await replicas(2, clock);
       const [written, read] = [one(opened), one(opened.slice(1))];
       const options = { signal: new AbortController().signal };
       clock.quiet = async () => {
@@ -132,7 +139,7 @@ function onEtcd(): void {
           yield* read.watch(from, options);
         },
       };
-      return { log, clock, close };
+      return { log, clock, others, close };
     },
     { buffered: true },
   );

@@ -16,7 +16,7 @@ import { emptyLog, proposal, remove, set, sha256, someProposal } from './support
 
 function append(state: LogState, ...proposals: readonly Proposal[]): readonly Entry[] {
   const draft = new Draft(state, sha256);
-  for (const each of proposals) draft.propose(each, 0);
+  for (const each of proposals) draft.propose(each, { now: 0, others: undefined });
   state.append(draft.records, state.minimumAfter(draft.records), 0);
   return draft.records.map(({ entry }) => entry);
 }

@@ -13,7 +13,7 @@ function run(
   now = 0,
 ): { results: ProposeResult[]; records: readonly EntryRecord[] } {
   const draft = new Draft(state, sha256);
-  const results = proposals.map((each) => draft.propose(each, now));
+  const results = proposals.map((each) => draft.propose(each, { now, others: undefined }));
   state.append(draft.records, state.minimumAfter(draft.records), 0);
   return { results, records: draft.records };
 }
@@ -45,7 +45,7 @@ describe('a draft', () => {
         run(state, before);
         const seen = [state.snapshot(''), state.head, state.minimum, state.answered('r1')];
         const draft = new Draft(state, sha256);
-        for (const each of thrownAway) draft.propose(each, 0);
+        for (const each of thrownAway) draft.propose(each, { now: 0, others: undefined });
         expect([state.snapshot(''), state.head, state.minimum, state.answered('r1')]).toEqual(seen);
       }),
     );

@@ -38,6 +38,12 @@ export function addFleetDaemons(program: Command, { context, local, done }: Wiri
     SYSTEM_DATA_DIR,
   );
   server.action(async () => done(await local.server(context, daemonOptions(server))));
+  server
+    .command('accept-rollback')
+    .description('go on with an etcd that was put back to an older state; with the options of the server, which is stopped')
+    .option('-y, --yes', 'do not ask', false)
+    .addOption(outputOption())
+    .action(async ({ yes, output }) => done(await local.acceptRollback(context, { ...daemonOptions(server), yes, output })));
   program
     .command('register')
     .description('make this machine a node of a control plane; the token comes from HOLDFAST_TOKEN or a file')

@@ -42,6 +42,16 @@ export function selecting(command: Command): Command {
   return scoped(client(command)).option('-l, --selector <labels>', 'only with these labels: a=b,c!=d,e,!f');
 }
 
+/** How new the answer has to be. */
+export function reading(command: Command): Command {
+  return command
+    .option('--stale', 'what the daemon last knew, without asking its store', false)
+    .option('--at-least <revision>', 'not before it has this revision, which apply prints; waits 5 s', (value) => {
+      if (!/^[1-9]\d{0,17}$/.test(value)) throw new InvalidArgumentError('expected a revision, 1 or more');
+      return value;
+    });
+}
+
 export function dataDirOption(description: string): Option {
   return new Option('--data-dir <dir>', description).argParser(notEmpty('a folder'));
 }

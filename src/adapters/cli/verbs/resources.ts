@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { client, collect, given, namespaceOption, selecting, type Wiring } from './options.js';
+import { client, collect, given, namespaceOption, reading, selecting, type Wiring } from './options.js';
 
 export function addManifestVerbs(program: Command, { context, done }: Wiring): void {
   const manifest = (command: Command) =>
@@ -16,7 +16,7 @@ export function addManifestVerbs(program: Command, { context, done }: Wiring): v
 }
 
 export function addReadingVerbs(program: Command, { context, done }: Wiring): void {
-  selecting(program.command('get [kind] [name]').description('list resources: services, endpoints or all; or nodes'))
+  reading(selecting(program.command('get [kind] [name]').description('list resources: services, endpoints or all; or nodes')))
     .option('-w, --watch', 'go on with every change', false)
     .action(async (kind, name, options) => {
       const args = given(kind, name);
@@ -25,8 +25,12 @@ export function addReadingVerbs(program: Command, { context, done }: Wiring): vo
       if (nodes !== undefined) done(await getNodes(context, nodes, options));
       else done(await (await import('../get.js')).get(context, args, options));
     });
-  selecting(
-    program.command('describe <kind> [name]').description('show everything about resources, with their traffic; or about nodes'),
+  reading(
+    selecting(
+      program
+        .command('describe <kind> [name]')
+        .description('show everything about resources, with their traffic; or about nodes'),
+    ),
   ).action(async (kind, name, options) => {
     const args = given(kind, name);
     const { describeNodes, namedNodes } = await import('../nodes.js');
@@ -34,7 +38,7 @@ export function addReadingVerbs(program: Command, { context, done }: Wiring): vo
     if (nodes !== undefined) done(await describeNodes(context, nodes, options));
     else done(await (await import('../get.js')).describe(context, args, options));
   });
-  selecting(program.command('watch [kind] [name]').description('follow changes, a line each')).action(
+  reading(selecting(program.command('watch [kind] [name]').description('follow changes, a line each'))).action(
     async (kind, name, options) => done(await (await import('../get.js')).watch(context, given(kind, name), options)),
   );
 }

@@ -122,17 +122,30 @@ export interface Selector {
 }
 
 export interface GetRequest {
-  selector: Selector | undefined;
+  selector:
+    | Selector
+    | undefined;
+  /** As of what this daemon last knew, without asking its store. */
+  stale: boolean;
+  /** Not before this revision is here; waited for 5 s. */
+  atLeast: bigint;
 }
 
 export interface GetResponse {
   revision: bigint;
   /** JSON texts: the manifest with defaults, `metadata.revision` and `status`. */
   objectsJson: string[];
+  /** How long ago the answer was known to be current. */
+  ageMs: bigint;
 }
 
 export interface WatchRequest {
-  selector: Selector | undefined;
+  selector:
+    | Selector
+    | undefined;
+  /** As in GetRequest, of what the watch begins with. */
+  stale: boolean;
+  atLeast: bigint;
 }
 
 export interface WatchResponse {
@@ -1201,13 +1214,22 @@ export const Selector: MessageFns<Selector> = {
 };
 
 function createBaseGetRequest(): GetRequest {
-  return { selector: undefined };
+  return { selector: undefined, stale: false, atLeast: 0n };
 }
 
 export const GetRequest: MessageFns<GetRequest> = {
   encode(message: GetRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.selector !== undefined) {
       Selector.encode(message.selector, writer.uint32(10).fork()).join();
+    }
+    if (message.stale !== false) {
+      writer.uint32(16).bool(message.stale);
+    }
+    if (message.atLeast !== 0n) {
+      if (BigInt.asUintN(64, message.atLeast) !== message.atLeast) {
+        throw new globalThis.Error("value provided for field message.atLeast of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.atLeast);
     }
     return writer;
   },
@@ -1233,6 +1255,22 @@ export const GetRequest: MessageFns<GetRequest> = {
             message.selector = Selector.decode(reader, reader.uint32());
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.stale = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.atLeast = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1253,12 +1291,14 @@ export const GetRequest: MessageFns<GetRequest> = {
     message.selector = (object.selector !== undefined && object.selector !== null)
       ? Selector.fromPartial(object.selector)
       : undefined;
+    message.stale = object.stale ?? false;
+    message.atLeast = (object.atLeast !== undefined && object.atLeast !== null) ? BigInt(object.atLeast) : 0n;
     return message;
   },
 };
 
 function createBaseGetResponse(): GetResponse {
-  return { revision: 0n, objectsJson: [] };
+  return { revision: 0n, objectsJson: [], ageMs: 0n };
 }
 
 export const GetResponse: MessageFns<GetResponse> = {
@@ -1271,6 +1311,12 @@ export const GetResponse: MessageFns<GetResponse> = {
     }
     for (const v of message.objectsJson) {
       writer.uint32(18).string(v!);
+    }
+    if (message.ageMs !== 0n) {
+      if (BigInt.asIntN(64, message.ageMs) !== message.ageMs) {
+        throw new globalThis.Error("value provided for field message.ageMs of type int64 too large");
+      }
+      writer.uint32(24).int64(message.ageMs);
     }
     return writer;
   },
@@ -1304,6 +1350,14 @@ export const GetResponse: MessageFns<GetResponse> = {
             message.objectsJson.push(reader.string());
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.ageMs = reader.int64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1323,18 +1377,28 @@ export const GetResponse: MessageFns<GetResponse> = {
     const message = createBaseGetResponse();
     message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
     message.objectsJson = object.objectsJson?.map((e) => e) || [];
+    message.ageMs = (object.ageMs !== undefined && object.ageMs !== null) ? BigInt(object.ageMs) : 0n;
     return message;
   },
 };
 
 function createBaseWatchRequest(): WatchRequest {
-  return { selector: undefined };
+  return { selector: undefined, stale: false, atLeast: 0n };
 }
 
 export const WatchRequest: MessageFns<WatchRequest> = {
   encode(message: WatchRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.selector !== undefined) {
       Selector.encode(message.selector, writer.uint32(10).fork()).join();
+    }
+    if (message.stale !== false) {
+      writer.uint32(16).bool(message.stale);
+    }
+    if (message.atLeast !== 0n) {
+      if (BigInt.asUintN(64, message.atLeast) !== message.atLeast) {
+        throw new globalThis.Error("value provided for field message.atLeast of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.atLeast);
     }
     return writer;
   },
@@ -1360,6 +1424,22 @@ export const WatchRequest: MessageFns<WatchRequest> = {
             message.selector = Selector.decode(reader, reader.uint32());
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.stale = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.atLeast = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1380,6 +1460,8 @@ export const WatchRequest: MessageFns<WatchRequest> = {
     message.selector = (object.selector !== undefined && object.selector !== null)
       ? Selector.fromPartial(object.selector)
       : undefined;
+    message.stale = object.stale ?? false;
+    message.atLeast = (object.atLeast !== undefined && object.atLeast !== null) ? BigInt(object.atLeast) : 0n;
     return message;
   },
 };
