@@ -26,7 +26,6 @@ import { ViewKeeper } from '../../app/log/view-keeper.js';
 import { ResourceService } from '../../app/resource/resource-service.js';
 import type { Config } from '../../domain/config/model.js';
 import { vipRange } from '../../domain/dataplane/vip.js';
-import type { InstructionPolicy } from '../../domain/instruction/policy.js';
 import { formatIpv4Range } from '../../domain/kernel/network.js';
 import { type AbsolutePath, under } from '../../domain/kernel/paths.js';
 import type { Capability } from '../../domain/link/model.js';

@@ -81,7 +81,7 @@ describe('E10: an etcd whose quorum is gone', () => {
         if (signal === 'SIGKILL') await etcd.kill(member);
         else etcd.signal(member, signal);
       }
-      if (signal === 'SIGSTOP') onTestFinished(() => [0, 1].forEach((member) => etcd.signal(member, 'SIGCONT')));
+      if (signal === 'SIGSTOP') onTestFinished(() => void [0, 1].map((member) => etcd.signal(member, 'SIGCONT')));
       const calls = await Promise.all([
         failureOf(one.resources.apply(applyCall([serviceDocument('late')], { requestId: 'r1' }), options)),
         failureOf(one.resources.get({}, options)),
