@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { AgentError } from '../../src/domain/kernel/errors.js';
@@ -23,11 +24,20 @@ export class ForegroundDnsmasq implements Units {
 
   /** It reads all files of the folder. */
   static async on(folder: string): Promise<ForegroundDnsmasq> {
-    const socket = createSocket('udp4').bind(0, '127.0.0.1');
-    await once(socket, 'listening');
-    const { port } = socket.address();
-    socket.close();
-    return new ForegroundDnsmasq(folder, port);
+    for (;;) {
+      const socket = createSocket('udp4').bind(0, '127.0.0.1');
+      await once(socket, 'listening');
+      const { port } = socket.address();
+      // It takes both: one that others have by TCP is no use.
+      const server = createServer().listen(port, '127.0.0.1');
+      const isFree = await once(server, 'listening').then(
+        () => true,
+        () => false,
+      );
+      server.close();
+      socket.close();
+      if (isFree) return new ForegroundDnsmasq(folder, port);
+    }
   }
 
   async state(): Promise<UnitState> {
