@@ -198,17 +198,11 @@ describe('from a store of its own to etcd', () => {
     const etcd = await rig();
     const both = await Promise.allSettled([restored(etcd, file), restored(etcd, file)]);
     const failed = both.flatMap((each) => (each.status === 'rejected' ? [each.reason.code] : []));
-    expect(failed).toEqual(['backup.overtaken']);
+    // One that comes when the other is through finds a control plane there.
+    expect(failed).toEqual([expect.stringMatching(/^backup\.(?:overtaken|store_not_empty)$/)]);
     expect(await services((await onEtcd(etcd)).log)).toEqual(wanted);
 
-    const other = await rig();
-    const cut = new AbortController();
-    const cutOff = restored(other, file, { signal: cut.signal });
-    const client = other.client();
-    const isBegun = async () => (await client.list(`${PREFIX}log/kv/`, options))?.kvs.length !== 0;
-    await expect.poll(isBegun, { interval: 1 }).toBe(true);
-    cut.abort();
-    await expect(cutOff).rejects.toThrow();
+    const other = await cutOff(file);
     await expect(onEtcd(other)).rejects.toMatchObject({
       code: 'log.corrupt',
       message: expect.stringContaining('put back from a backup, and not to its end'),
@@ -217,6 +211,23 @@ describe('from a store of its own to etcd', () => {
     expect(await services((await onEtcd(other)).log)).toEqual(wanted);
   }, 60_000);
 });
+
+/** An etcd into which the archive was put in part. A fast machine may be through before it is cut off: then another one. */
+async function cutOff(file: string): Promise<EtcdRig> {
+  for (;;) {
+    const etcd = await rig();
+    const client = etcd.client();
+    const cut = new AbortController();
+    const ended = restored(etcd, file, { signal: cut.signal }).then(
+      () => 'whole',
+      () => 'cut off',
+    );
+    const begun = async () => ((await client.list(`${PREFIX}log/kv/`, options))?.kvs.length ?? 0) > 0;
+    await expect.poll(begun, { interval: 1 }).toBe(true);
+    cut.abort();
+    if ((await ended) === 'cut off') return etcd;
+  }
+}
 
 describe('from etcd', () => {
   test('under load: each as of one moment, the state no older than the log; into a store of its own, and back', async () => {
