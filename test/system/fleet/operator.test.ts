@@ -75,7 +75,7 @@ test('a fresh operator: server, token, register, agent, apply, traffic, send, re
   const status = await ask('send', nid, 'GET_NODE_STATUS', '--wait');
   expect(status).toMatchObject({ code: 0, stderr: '' });
   expect(JSON.parse(status.stdout)).toEqual({ nodeIsReady: true });
-  const refused = await ask('send', nid, 'RUN_KUBECTL_COMMAND', '--json', '{}', '--wait');
+  const refused = await ask('send', nid, 'RUN_KUBECTL_COMMAND', '--json', '["proxy"]', '--wait');
   expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 1, stdout: '' });
   expect(refused.stderr).toMatch(/^error: /);
   const unknown = await ask('send', 'n-nobody', 'GET_NODE_STATUS', '--wait');
