@@ -7,7 +7,6 @@ import { checkedPair } from '../certificate/pair-reader.js';
 import { X509KeyMaker } from '../certificate/x509-key-maker.js';
 import { exists } from '../files/durable-file.js';
 import type { AdminCertificate } from '../generated/holdfast/admin/v1/certificates.js';
-import { isConfirmed } from './confirm.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
 import { age, structured, table } from './output.js';
 
@@ -60,30 +59,6 @@ export async function listCertificates(context: CliContext, options: GlobalOptio
   if (options.output !== 'table') console.out(structured(options.output, { certificates: certificates.map(shownOf) }));
   else if (certificates.length === 0) console.err('nobody has a certificate; `holdfast cert create` makes one\n');
   else console.out(table(['NAME', 'ROLE', 'SERIAL', 'AGE', 'STATE', 'MADE BY'], certificates.map(rowOf)));
-  return exitCodes.done;
-}
-
-export interface RevokeCertificateOptions extends GlobalOptions {
-  readonly yes: boolean;
-  readonly reason: string;
-}
-
-/** Asks first: nothing takes it back. */
-export async function revokeCertificate(
-  context: CliContext,
-  serial: string,
-  options: RevokeCertificateOptions,
-): Promise<ExitCode> {
-  const { console } = context;
-  const consequence = 'Whoever has it is let in no more, and needs another.';
-  if (!options.yes && !(await isConfirmed(context, `revoke certificate ${serial}`, consequence))) {
-    console.err('nothing was changed\n');
-    return exitCodes.failed;
-  }
-  const request = { serial, reason: options.reason };
-  await withClient(context, options, (client) => client.revokeCertificate(request, context));
-  if (options.output !== 'table') console.out(structured(options.output, { revoked: serial }));
-  else console.out(`certificate/${serial} revoked\n`);
   return exitCodes.done;
 }
 

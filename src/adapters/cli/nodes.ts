@@ -93,26 +93,6 @@ export async function removeNodes(context: CliContext, names: readonly string[],
   return exitCodes.done;
 }
 
-export interface RevokeOptions extends GlobalOptions {
-  readonly yes: boolean;
-  readonly reason: string;
-}
-
-/** Asks first: nothing takes it back. */
-export async function revoke(context: CliContext, serial: string, options: RevokeOptions): Promise<ExitCode> {
-  const { console } = context;
-  const consequence = 'Its node has to register again, with a token that replaces it.';
-  if (!options.yes && !(await isConfirmed(context, `revoke certificate ${serial}`, consequence))) {
-    console.err('nothing was changed\n');
-    return exitCodes.failed;
-  }
-  const request = { serial, reason: options.reason };
-  await withClient(context, options, (client) => client.revokeCertificate(request, context));
-  if (options.output !== 'table') console.out(structured(options.output, { revoked: serial }));
-  else console.out(`certificate/${serial} revoked\n`);
-  return exitCodes.done;
-}
-
 function rowOf(node: Node): readonly string[] {
   const { lastSeenMs, cordoned, unanswered, status, version, os, address } = node;
   const seen = lastSeenMs === 0n ? 'never' : `${age(Date.now() - Number(lastSeenMs))} ago`;

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type ClientUnaryCall, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { Metadata } from '@grpc/grpc-js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { RangeRequest, RangeResponse, TxnRequest, TxnResponse } from '../generated/etcd/etcdserverpb/rpc.js';
 import type { KeyValue } from '../generated/etcd/mvccpb/kv.js';
+import { etcdCall, type Send } from './etcd-call.js';
 import { EtcdEndpoint, type EtcdTls } from './etcd-endpoint.js';
 import { etcdError, failureOf } from './etcd-errors.js';
 import { endOf, range } from './etcd-messages.js';
@@ -24,13 +25,6 @@ function hasLeader(): Metadata {
   metadata.set('hasleader', 'true');
   return metadata;
 }
-
-type Send<Response> = (
-  endpoint: EtcdEndpoint,
-  metadata: Metadata,
-  deadline: Date,
-  callback: (error: ServiceError | null, response: Response) => void,
-) => ClientUnaryCall;
 
 /** What a page set found, as of one of etcd's revisions. */
 export interface Listed {
@@ -167,7 +161,7 @@ export class EtcdClient {
       if (this.#closed) throw new AgentError('store.unavailable', { problem: 'the connection to etcd is closed' });
       const endpoint = this.#current;
       const left = Math.min(ATTEMPT_MS, end - performance.now());
-      const answer = await unary(send, endpoint, left, signal);
+      const answer = await etcdCall(send, { endpoint, metadata: hasLeader(), ms: left }, signal);
       if ('response' in answer) return answer.response;
       const failure = failureOf(answer.error);
       if (failure === 'compacted') return undefined;
@@ -180,22 +174,4 @@ export class EtcdClient {
         await pause(RETRY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   }
-}
-
-function unary<Response>(
-  send: Send<Response>,
-  endpoint: EtcdEndpoint,
-  timeoutMs: number,
-  signal: AbortSignal,
-): Promise<{ readonly response: Response } | { readonly error: ServiceError }> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const call = send(endpoint, hasLeader(), new Date(Date.now() + timeoutMs), (error, response) => {
-      signal.removeEventListener('abort', onAbort);
-      if (signal.aborted && error?.code === status.CANCELLED) reject(signal.reason);
-      else resolve(error === null ? { response } : { error });
-    });
-    const onAbort = () => call.cancel();
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
 }

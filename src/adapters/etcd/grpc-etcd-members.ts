@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type ClientUnaryCall, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { Metadata, type ServiceError } from '@grpc/grpc-js';
 import { type EtcdMember, type MemberId, memberId } from '../../domain/etcd/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { EtcdMembers } from '../../ports/etcd/etcd-members.js';
 import { errnoOf } from '../files/errno.js';
 import type { Member, MemberAddResponse, MemberListResponse, StatusResponse } from '../generated/etcd/etcdserverpb/rpc.js';
+import { etcdCall, type Send } from './etcd-call.js';
 import { EtcdEndpoint, type EtcdTls } from './etcd-endpoint.js';
 import { failureOf } from './etcd-errors.js';
 import { range } from './etcd-messages.js';
@@ -25,13 +26,6 @@ export interface GrpcEtcdMembersOptions {
   /** Paths, read for each call: they are renewed. */
   readonly files?: { readonly ca: string; readonly certificate: string; readonly key: string };
 }
-
-type Send<Response> = (
-  endpoint: EtcdEndpoint,
-  metadata: Metadata,
-  deadline: Date,
-  callback: (error: ServiceError | null, response: Response) => void,
-) => ClientUnaryCall;
 
 /** Asks the member of this machine, and those that it has named when it does not answer: it may be the one that was removed. */
 export class GrpcEtcdMembers implements EtcdMembers {
@@ -196,7 +190,7 @@ class Session {
   async first<Response>(urls: readonly string[], options: CallOptions, ms: number, send: Send<Response>): Promise<Response> {
     let last: AgentError | undefined;
     for (const url of urls) {
-      const answer = await unary(send, this.#endpoint(url), ms, options.signal);
+      const answer = await etcdCall(send, { endpoint: this.#endpoint(url), metadata: new Metadata(), ms }, options.signal);
       if ('response' in answer) return answer.response;
       last = translated(answer.error);
       if (last.code === 'etcd.refused') break;
@@ -225,25 +219,6 @@ function translated(error: ServiceError): AgentError {
 
 function isNotFound(error: unknown): boolean {
   return error instanceof AgentError && error.facts.problem === `etcd: ${NOT_FOUND}`;
-}
-
-function unary<Response>(
-  send: Send<Response>,
-  endpoint: EtcdEndpoint,
-  ms: number,
-  signal: AbortSignal,
-): Promise<{ readonly response: Response } | { readonly error: ServiceError }> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const metadata = new Metadata();
-    const call = send(endpoint, metadata, new Date(Date.now() + ms), (error, response) => {
-      signal.removeEventListener('abort', onAbort);
-      if (signal.aborted) reject(signal.reason);
-      else resolve(error === null ? { response } : { error });
-    });
-    const onAbort = () => call.cancel();
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
 }
 
 async function readPem(path: string): Promise<string> {

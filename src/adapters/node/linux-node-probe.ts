@@ -2,6 +2,7 @@ import { arch, availableParallelism, cpus, networkInterfaces, release, totalmem 
 import { type Gpu, type MachineInfo, machineAddresses } from '../../domain/node/model.js';
 import { prettyName, readDisks, readGpus, readVersion } from '../../domain/node/probe.js';
 import type { CallOptions } from '../../ports/call-options.js';
+import type { Clock } from '../../ports/clock.js';
 import type { CommandRunner } from '../../ports/command/command-runner.js';
 import type { HostFacts } from '../../ports/node/host-facts.js';
 import type { NodeProbe } from '../../ports/node/node-probe.js';
@@ -9,6 +10,8 @@ import type { NodeProbe } from '../../ports/node/node-probe.js';
 /** A dead network mount holds `df` for ever, a sick driver nvidia-smi. */
 const PROBE_MS = 5_000;
 const MAX_OUTPUT_BYTES = 64 * 1024;
+/** What programs say changes with an installation or a new disk: four processes a minute would be for nothing. */
+const PROGRAMS_MS = 10 * 60_000;
 const GPU_QUERY = ['--query-gpu=uuid,name,memory.total', '--format=csv,noheader,nounits'];
 /** Programs whose version is worth knowing, and how they say it. */
 const PROGRAMS: Readonly<Record<string, readonly [string, ...string[]]>> = {
@@ -20,10 +23,15 @@ export interface LinuxNodeProbeParts {
   readonly commands: CommandRunner;
   readonly host: Pick<HostFacts, 'osRelease'>;
   readonly hostname: string;
+  readonly clock: Clock;
 }
+
+/** What programs are asked for. */
+type Asked = Pick<MachineInfo, 'disks' | 'gpus' | 'versions'>;
 
 export class LinuxNodeProbe implements NodeProbe {
   readonly #parts: LinuxNodeProbeParts;
+  #asked: { readonly at: number; readonly answers: Asked } | undefined;
 
   constructor(parts: LinuxNodeProbeParts) {
     this.#parts = parts;
@@ -31,20 +39,26 @@ export class LinuxNodeProbe implements NodeProbe {
 
   async look(options: CallOptions): Promise<MachineInfo> {
     const { host, hostname } = this.#parts;
-    const [os, disks, gpus, versions] = await Promise.all([
-      host.osRelease(options).then(prettyName),
-      this.#said(['df', '--local', '--portability', '--print-type', '--block-size=1'], options),
-      this.#gpus(options),
-      this.#versions(options),
-    ]);
+    const [os, asked] = await Promise.all([host.osRelease(options).then(prettyName), this.#programs(options)]);
     const model = cpus()[0]?.model.trim();
     return {
       ...{ hostname, os, kernel: release(), architecture: arch(), addresses: addresses(), memoryBytes: totalmem() },
       cpu: { model: model === '' ? undefined : model, count: availableParallelism() },
-      disks: disks === undefined ? undefined : readDisks(disks),
-      gpus,
-      versions,
+      ...asked,
     };
+  }
+
+  async #programs(options: CallOptions): Promise<Asked> {
+    const now = this.#parts.clock.monotonic();
+    if (this.#asked !== undefined && now - this.#asked.at < PROGRAMS_MS) return this.#asked.answers;
+    const [disks, gpus, versions] = await Promise.all([
+      this.#said(['df', '--local', '--portability', '--print-type', '--block-size=1'], options),
+      this.#gpus(options),
+      this.#versions(options),
+    ]);
+    const answers = { disks: disks === undefined ? undefined : readDisks(disks), gpus, versions };
+    this.#asked = { at: now, answers };
+    return answers;
   }
 
   async #gpus(options: CallOptions): Promise<readonly Gpu[] | undefined> {

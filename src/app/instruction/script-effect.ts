@@ -7,9 +7,9 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Task, TaskExit, TaskId, TaskRunner } from '../../ports/instruction/task-runner.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
+import { download } from './download.js';
 import type { EffectContext } from './effects.js';
 
-const FETCH_MS = 30_000;
 /** A larger one is refused: half a script would be another script. */
 const MAX_SCRIPT_BYTES = 8 * 1024 * 1024;
 /** Of each stream. */
@@ -61,10 +61,7 @@ export class ScriptEffect {
     if (url === undefined)
       throw new AgentError('instruction.no_source', { problem: `${script}: no server for it is configured` });
     // Not guarded: whoever configured the server may have it on this machine.
-    const request = { url, method: 'GET', headers: {}, body: undefined, timeoutMs: FETCH_MS, guarded: false };
-    const { status, body } = await this.#parts.web.request({ ...request, maxBytes: MAX_SCRIPT_BYTES }, { signal });
-    if (status < 200 || status > 299)
-      throw new AgentError('outbound.failed', { problem: `${url} answered with status ${status}` });
+    const body = await download(this.#parts.web, { url, guarded: false, maxBytes: MAX_SCRIPT_BYTES }, { signal });
     if (body.length === 0) throw new AgentError('outbound.failed', { problem: `${url} answered with an empty script` });
     return body;
   }

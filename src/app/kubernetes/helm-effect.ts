@@ -22,13 +22,13 @@ import type { Clock } from '../../ports/clock.js';
 import type { CommandResult, CommandRunner } from '../../ports/command/command-runner.js';
 import type { TaskExit, TaskRunner } from '../../ports/instruction/task-runner.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
+import { download } from '../instruction/download.js';
 import type { EffectContext } from '../instruction/effects.js';
 import { CANCELLED_RUNNING } from '../instruction/script-effect.js';
 import { programEnd } from './kubernetes-effect.js';
 
 const ASK_MS = 60_000;
 const RECOVER_MS = 5 * 60_000;
-const FETCH_MS = 30_000;
 const MAX_VALUES_BYTES = 1024 * 1024;
 /** Of each stream; a history has 10 revisions unless the release says otherwise. */
 const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
@@ -92,18 +92,14 @@ export class HelmEffect {
     const argv = historyArgv(release);
     const end = await this.#ask(argv, ASK_MS, options);
     if (isAbsent(end)) return [];
-    const read = end.exitCode === 0 ? readReleases(parsed(end.stdout), instant) : undefined;
+    const read = end.exitCode === 0 ? readReleases(parsed(end.stdout), Date.parse) : undefined;
     if (read === undefined) throw failed(argv, end);
     return read;
   }
 
   /** Fetched here: helm would follow a redirect to anywhere. */
-  async #values({ valuesUrl: url }: HelmInstallPlan, { signal }: CallOptions): Promise<Uint8Array | undefined> {
-    if (url === '') return undefined;
-    const request = { url, method: 'GET', headers: {}, body: undefined, timeoutMs: FETCH_MS, guarded: true };
-    const { status, body } = await this.#parts.web.request({ ...request, maxBytes: MAX_VALUES_BYTES }, { signal });
-    if (status >= 200 && status <= 299) return body;
-    throw new AgentError('outbound.failed', { problem: `${url} answered with status ${status}` });
+  async #values({ valuesUrl: url }: HelmInstallPlan, options: CallOptions): Promise<Uint8Array | undefined> {
+    return url === '' ? undefined : download(this.#parts.web, { url, guarded: true, maxBytes: MAX_VALUES_BYTES }, options);
   }
 
   /** helm connects by itself: between this look-up and its own a name may change, as far as its TTL lets it. */
@@ -163,8 +159,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function instant(text: string): number {
-  return Date.parse(text);
 }

@@ -45,7 +45,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
       ({ identity, version }, { root }, agent, log, commands, clock, logger) =>
         new NodeInfoSubsystem({
           ...{ identity, version, log, clock, random: Math.random },
-          probe: new LinuxNodeProbe({ commands, host: new LinuxHostFacts(root), hostname: hostname() }),
+          probe: new LinuxNodeProbe({ commands, host: new LinuxHostFacts(root), hostname: hostname(), clock }),
           subsystems: () => Object.fromEntries(agent.states().map(({ name, phase }) => [name, phase])),
           logger: logger.child({ subsystem: 'node-info' }),
         }),

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { ContainerModule } from 'inversify';
-import { ExecaCommandRunner } from '../../adapters/command/execa-command-runner.js';
 import { systemdRunPath } from '../../adapters/instruction/runner-process.js';
 import { GrpcNodewardCalls } from '../../adapters/link/grpc-nodeward-calls.js';
 import { OverlayKeyFile } from '../../adapters/overlay/overlay-key-file.js';
@@ -19,8 +18,7 @@ import { FleetPorts, FleetUseCases, NodePorts, NodeSubsystems, Ports, Root, UseC
 export const overlayModule = new ContainerModule(({ bind }) => {
   bind(NodePorts.overlayKeeper)
     .toResolvedValue(
-      ({ paths }, clock, logger) => {
-        const commands = new ExecaCommandRunner();
+      ({ paths }, commands, clock, logger) => {
         const device = new WgOverlayDevice({
           commands,
           key: new OverlayKeyFile(paths.overlayKey),
@@ -29,7 +27,7 @@ export const overlayModule = new ContainerModule(({ bind }) => {
         });
         return new OverlayKeeper({ device, clock, logger: logger.child({ subsystem: 'overlay' }) });
       },
-      [Root.facts, Ports.clock, Ports.logger],
+      [Root.facts, Ports.commands, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
   bind(NodePorts.overlayEffect)

@@ -10,7 +10,7 @@ export interface HostNetwork {
 }
 
 /** The overlay's, Kubernetes' and container networks' own: a node that registers again would collide with what it had. */
-const OURS = [/^lo$/, /^wg/, /^cilium_/, /^lxc/, /^cni0$/, /^kube-ipvs0$/];
+export const OWN_DEVICES: readonly RegExp[] = [/^lo$/, /^wg/, /^cilium_/, /^lxc/, /^cni0$/, /^kube-ipvs0$/];
 
 /**
  * The IPv4 networks that the host is on or has routes to, each once, in order, without the default route, for a control plane that
@@ -21,7 +21,7 @@ export function hostCidrs(networks: readonly HostNetwork[]): readonly string[] {
   for (const { device, address, prefixLength } of networks) {
     const value = ipv4ToNumber(address);
     const isNetwork = Number.isInteger(prefixLength) && prefixLength >= 1 && prefixLength <= 32;
-    if (value === undefined || !isNetwork || OURS.some((ours) => ours.test(device))) continue;
+    if (value === undefined || !isNetwork || OWN_DEVICES.some((ours) => ours.test(device))) continue;
     const range = { network: numberToIpv4(value - (value % 2 ** (32 - prefixLength))), prefixLength };
     ranges.set(formatIpv4Range(range), range);
   }

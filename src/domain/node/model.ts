@@ -1,3 +1,4 @@
+import { OWN_DEVICES } from '../certificate/host.js';
 import type { NodeName } from '../identity/model.js';
 import { nodeName } from '../identity/model.js';
 import { canonicalJson } from '../kernel/canonical-json.js';
@@ -67,20 +68,8 @@ export function formatNodeInfo(info: NodeInfo): string {
   return canonicalJson(info);
 }
 
-/** Interfaces that come and go with workloads, and our own: their addresses are not the machine's. */
-const NOT_THE_MACHINES = [
-  /^lo$/,
-  /^wg/,
-  /^cilium_/,
-  /^lxc/,
-  /^cni/,
-  /^kube-ipvs/,
-  /^veth/,
-  /^docker/,
-  /^br-/,
-  /^cali/,
-  /^flannel/,
-];
+/** Our own, and those that come and go with workloads: their addresses are not the machine's. */
+const NOT_THE_MACHINES = [...OWN_DEVICES, /^cni/, /^veth/, /^docker/, /^br-/, /^cali/, /^flannel/];
 
 export interface InterfaceAddress {
   readonly device: string;

@@ -16,5 +16,5 @@ export function addCertificateVerbs(program: Command, { context, done }: Wiring)
   client(cert.command('revoke <serial>').description('let nobody in with it from now on; what is open with it ends'))
     .option('--reason <text>', 'why, for the log and for whoever has it', '')
     .option('-y, --yes', 'do not ask', false)
-    .action(async (serial, options) => done(await (await import('../cert.js')).revokeCertificate(context, serial, options)));
+    .action(async (serial, options) => done(await (await import('../revoke.js')).revoke(context, 'person', serial, options)));
 }

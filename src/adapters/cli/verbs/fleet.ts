@@ -30,7 +30,7 @@ export function addNodeVerbs(program: Command, { context, done }: Wiring): void 
   client(program.command('revoke <serial>').description('refuse one certificate from now on; its node stays'))
     .option('--reason <text>', 'why, for the log and for whoever has it', '')
     .option('-y, --yes', 'do not ask', false)
-    .action(async (serial, options) => done(await (await import('../nodes.js')).revoke(context, serial, options)));
+    .action(async (serial, options) => done(await (await import('../revoke.js')).revoke(context, 'node', serial, options)));
 }
 
 export function addTokenVerbs(program: Command, { context, done }: Wiring): void {
