@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, rename, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { EtcdClient } from '../../src/adapters/etcd/etcd-client.js';
 import type { EtcdTls } from '../../src/adapters/etcd/etcd-endpoint.js';
 import { deleteOp, putOp, range } from '../../src/adapters/etcd/etcd-messages.js';
-import { etcdFolder } from './etcd-folder.js';
 
 /** Why tests are skipped on a machine without it; CI has it. */
 export const hasEtcd = spawnSync('etcd', ['--version'], { stdio: 'ignore' }).status === 0;
@@ -28,7 +28,7 @@ export interface EtcdRigOptions {
   readonly flags?: readonly string[];
 }
 
-/** A real etcd on random ports of loopback. */
+/** A real etcd on random ports of loopback, in a folder of its own. */
 export class EtcdRig {
   readonly #folder: string;
   readonly #members: readonly Member[];
@@ -42,7 +42,7 @@ export class EtcdRig {
   }
 
   static async start({ members: count = 1, tls, clientTls = {}, flags = [] }: EtcdRigOptions = {}): Promise<EtcdRig> {
-    const folder = await etcdFolder();
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-etcd-'));
     const ports = await freePorts(count * 2);
     const peers = Array.from({ length: count }, (_, i) => `m${i}=http://127.0.0.1:${ports[count + i]}`).join(',');
     const members = Array.from({ length: count }, (_, i): Member => {

@@ -54,7 +54,7 @@ test('two servers on one etcd: a node registers at either, fails over when its s
   await using stack = new AsyncDisposableStack();
   const { path: folder } = stack.use(await temporaryFolder());
   const network = stack.use(await FleetNetwork.make());
-  const etcd = stack.use(await FleetEtcd.start(network.hub));
+  const etcd = stack.use(await FleetEtcd.start(network.hub, folder));
   const server = async (name: string) => {
     const space = await network.join();
     // They all have the host name of this machine.

@@ -85,7 +85,7 @@ test('J4, E3: a control plane is put back into an empty etcd, then into one that
   await onAgents(fleet, ['echo', 'greet', 'later']);
   await fleet.server.stop('SIGKILL');
 
-  const etcd = stack.use(await FleetEtcd.start(hub));
+  const etcd = stack.use(await FleetEtcd.start(hub, join(fleet.folder, 'etcd')));
   const restore = (file: string, root: string, ...more: readonly string[]) => {
     const place = ['--etcd', etcd.urls, '--data-dir', join(root, 'data'), ...more];
     return runCli(['restore', '--backup', file, ...place], undefined, ['ip', 'netns', 'exec', hub.name]);

@@ -1,9 +1,7 @@
 import { type ChildProcess, execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { etcdFolder } from '../../support/etcd-folder.js';
 import { until } from './fleet-daemon.js';
 import { type NetworkSpace, spawnIn } from './fleet-network.js';
 
@@ -14,21 +12,18 @@ const MEMBERS = 3;
 export class FleetEtcd implements AsyncDisposable {
   readonly urls: string;
   readonly #space: NetworkSpace;
-  readonly #folder: string;
   readonly #start: (number: number) => ChildProcess;
   readonly #members: ChildProcess[];
 
-  private constructor(space: NetworkSpace, folder: string, start: (number: number) => ChildProcess) {
+  private constructor(space: NetworkSpace, start: (number: number) => ChildProcess) {
     this.#space = space;
-    this.#folder = folder;
     this.#start = start;
     this.#members = numbers.map(start);
     this.urls = numbers.map((number) => clientUrl(space, number)).join(',');
   }
 
-  /** Resolves when it is healthy. */
-  static async start(space: NetworkSpace): Promise<FleetEtcd> {
-    const folder = await etcdFolder();
+  /** Resolves when it is healthy. Its data is in `folder`. */
+  static async start(space: NetworkSpace, folder: string): Promise<FleetEtcd> {
     const cluster = numbers.map((number) => `m${number}=${peerUrl(space, number)}`).join(',');
     const member = (number: number) => {
       const [client, peer] = [clientUrl(space, number), peerUrl(space, number)];
@@ -39,7 +34,7 @@ export class FleetEtcd implements AsyncDisposable {
       ];
       return spawnIn(space, ['etcd', ...args], { stdio: 'ignore' });
     };
-    const etcd = new FleetEtcd(space, folder, member);
+    const etcd = new FleetEtcd(space, member);
     try {
       await etcd.healthy();
     } catch (error) {
@@ -75,7 +70,6 @@ export class FleetEtcd implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const number of numbers) await this.kill(number);
-    await rm(this.#folder, { recursive: true, force: true });
   }
 }
 

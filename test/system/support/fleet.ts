@@ -6,7 +6,6 @@ import {
   type Instruction,
   InstructionState,
 } from '../../../src/adapters/generated/holdfast/admin/v1/fleet.js';
-import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { runCli, temporaryFolder } from './daemon.js';
 import { FleetDaemon, until } from './fleet-daemon.js';
 import { FleetEtcd } from './fleet-etcd.js';
@@ -65,7 +64,7 @@ export class Fleet implements AsyncDisposable {
     await using stack = new AsyncDisposableStack();
     const { path: folder } = stack.use(await temporaryFolder());
     const network = stack.use(await FleetNetwork.make());
-    const etcd = replicas === undefined ? undefined : stack.use(await FleetEtcd.start(network.hub));
+    const etcd = replicas === undefined ? undefined : stack.use(await FleetEtcd.start(network.hub, join(folder, 'etcd')));
     const flags = overlay === undefined ? [] : ['--overlay-cidr', overlay];
     const servers =
       etcd === undefined
@@ -126,7 +125,9 @@ export class Fleet implements AsyncDisposable {
     const root = join(this.folder, space.name);
     await mkdir(join(root, 'etc'), { recursive: true });
     await writeFile(join(root, 'etc/machine-id'), `${randomBytes(16).toString('hex')}\n`);
-    const token = await this.#token();
+    const { token } = await this.server.ask((client, given) =>
+      client.createToken({ account: '', ttlMs: 600_000n, replace: '' }, given),
+    );
     const tokenFile = join(root, 'token');
     await writeFile(tokenFile, token);
     const from = [
@@ -143,18 +144,6 @@ export class Fleet implements AsyncDisposable {
     const agent = { nid: JSON.parse(registered.stdout).nid, daemon: this.daemonAt(space, root, nodeName) };
     this.agents.push(agent);
     return agent;
-  }
-
-  /** One whose making nobody knows the outcome of is not waited for: another one is made. */
-  async #token(): Promise<string> {
-    for (let attempt = 0; ; attempt++) {
-      try {
-        const create = { account: '', ttlMs: 600_000n, replace: '' };
-        return (await this.server.ask((client, given) => client.createToken(create, given))).token;
-      } catch (error) {
-        if (attempt >= 10 || !(error instanceof AgentError) || error.kind !== 'unavailable') throw error;
-      }
-    }
   }
 
   /** Every agent has its link. */
