@@ -9,6 +9,7 @@ import { agentModule } from './modules/agent.js';
 import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
+import { dnsModule } from './modules/dns.js';
 import { dnsmasqModule } from './modules/dnsmasq.js';
 import { etcdModule } from './modules/etcd.js';
 import { healthModule } from './modules/health.js';
@@ -35,6 +36,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     dnsmasqModule,
     etcdModule,
     dataplaneModule,
+    dnsModule,
     healthModule,
     nodeAdminModule,
     adminModule,
@@ -53,6 +55,8 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(NodeSubsystems.vipRoutes),
     container.get(Subsystems.l4),
     container.get(Subsystems.health),
+    container.get(Subsystems.dnsZone),
+    container.get(Subsystems.dns),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),
     container.get(NodeSubsystems.overlay),

@@ -2,6 +2,7 @@ import type { Container, ServiceIdentifier } from 'inversify';
 import type { FleetParts } from '../adapters/admin/fleet-handlers.js';
 import type { GrpcRemoteAdminServer } from '../adapters/admin/grpc-remote-admin-server.js';
 import type { NodeParts } from '../adapters/admin/node-handlers.js';
+import type { DnsServer } from '../adapters/dns/dns-server.js';
 import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server.js';
 import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
 import type { LinkConnections } from '../adapters/link/link-connections.js';
@@ -23,6 +24,7 @@ import type { VipRoutesSubsystem } from '../app/dataplane/vip-routes-subsystem.j
 import type { Dispatcher } from '../app/dispatch/dispatcher.js';
 import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
 import type { InstructionBook } from '../app/dispatch/instruction-book.js';
+import type { ZoneAnswers } from '../app/dns/zone-answers.js';
 import type { DnsmasqEffect } from '../app/dnsmasq/dnsmasq-effect.js';
 import type { EtcdMembershipService } from '../app/etcd/etcd-membership-service.js';
 import type { Cordons } from '../app/fleet/cordons.js';
@@ -120,11 +122,14 @@ export const Subsystems = {
   l4: token<L4Subsystem>('subsystem.l4'),
   metrics: token<OptionalServerSubsystem>('subsystem.metrics'),
   health: token<HealthSubsystem>('subsystem.health'),
+  dnsZone: token<ZoneAnswers>('subsystem.dnsZone'),
+  dns: token<OptionalServerSubsystem>('subsystem.dns'),
 };
 
 export const Servers = {
   admin: token<DrivingServer>('server.admin'),
   metrics: token<PrometheusServer>('server.metrics'),
+  dns: token<DnsServer>('server.dns'),
 };
 
 export const Root = {

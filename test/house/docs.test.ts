@@ -184,6 +184,7 @@ test('docs/metrics.md has every metric with its type and labels, and no other', 
   const metrics = new PrometheusMetrics({
     status: () => status,
     listeners: () => [traffic, { ...traffic, protocol: 'udp' as const }],
+    dns: () => [{ type: 'A', rcode: 'NOERROR', count: 3 }],
     checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     outbox: () => outbox,
     reconciles: () => none,

@@ -3,6 +3,7 @@ import { splitListenerId } from '../../domain/dataplane/compile.js';
 import type { OutboxStats } from '../../domain/outbox/model.js';
 import type { ListenerTraffic, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
 import { CountedHistogram } from './counted-histogram.js';
+import { type DnsFigure, DnsMetrics } from './dns-metrics.js';
 import { type LinkFigures, LinkMetrics } from './link-metrics.js';
 import { OverlayMetrics } from './overlay-metrics.js';
 
@@ -14,6 +15,7 @@ export interface MetricSources {
   readonly checks: () => { readonly targets: number; readonly succeeded: number; readonly failed: number };
   readonly outbox: () => OutboxStats;
   readonly reconciles: () => { readonly runs: number; readonly seconds: number };
+  readonly dns: () => readonly DnsFigure[];
   /** Of a node of a fleet. */
   readonly link?: () => LinkFigures;
   /** Of a node of a fleet. */
@@ -32,6 +34,7 @@ type ServiceLabels = Readonly<Record<(typeof SERVICE_LABELS)[number], string>>;
 export class PrometheusMetrics {
   readonly #registry = new Registry();
   readonly #sources: MetricSources;
+  readonly #dns: DnsMetrics;
   readonly #link: LinkMetrics | undefined;
   readonly #overlay: OverlayMetrics | undefined;
   readonly #active = this.#gauge('connections_active', 'Open TCP connections', SERVICE_LABELS);
@@ -65,6 +68,7 @@ export class PrometheusMetrics {
 
   constructor(sources: MetricSources) {
     this.#sources = sources;
+    this.#dns = new DnsMetrics(sources.dns, this.#registry);
     this.#link = sources.link === undefined ? undefined : new LinkMetrics(sources.link, this.#registry);
     this.#overlay = sources.overlay === undefined ? undefined : new OverlayMetrics(sources.overlay, this.#registry);
   }
@@ -75,6 +79,7 @@ export class PrometheusMetrics {
     this.#withProcess = true;
     this.#collectNode(this.#sources.status());
     this.#collectTraffic(this.#sources.listeners());
+    this.#dns.collect();
     this.#link?.collect();
     this.#overlay?.collect();
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };

@@ -10,6 +10,8 @@ export function defaults(mode: Mode): Config {
     outboxCapacity: 4096,
     vipRange: known(ipv4Range(mode === 'dev' ? '127.192.0.0/16' : '10.192.0.0/16')),
     metricsListen: known(addressPort('127.0.0.1:9193')),
+    dnsListen: mode === 'dev' ? known(addressPort('127.0.0.1:15353')) : 'off',
+    dnsZone: ['holdfast'],
     threads: 'auto',
     connectTimeoutMs: 2_000,
     maxConnections: 'auto',

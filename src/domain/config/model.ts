@@ -1,3 +1,4 @@
+import type { DomainName } from '../dns/name.js';
 import type { Labels, NodeName } from '../identity/model.js';
 import type { PolicyType } from '../instruction/policy.js';
 import type { AddressPort, HostPort, IpAddress, Ipv4Range } from '../kernel/network.js';
@@ -31,6 +32,10 @@ export interface Config {
   readonly outboxCapacity: number;
   readonly vipRange: Ipv4Range;
   readonly metricsListen: AddressPort | 'off';
+  /** Where names are answered by DNS. */
+  readonly dnsListen: AddressPort | 'off';
+  /** Below which the names of services are. */
+  readonly dnsZone: DomainName;
   readonly threads: number | 'auto';
   readonly connectTimeoutMs: number;
   /** Open connections and UDP flows in all; `auto`: what the limit of open files leaves room for. */
@@ -157,6 +162,22 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'restart',
     value: 'address:port',
     help: 'where the metrics are served, or off',
+  },
+  dnsListen: {
+    path: 'dns.listen',
+    text: 'text',
+    of: nodes,
+    applies: 'restart',
+    value: 'address:port',
+    help: 'where names of services are answered by DNS, or off',
+  },
+  dnsZone: {
+    path: 'dns.zone',
+    text: 'text',
+    of: nodes,
+    applies: 'restart',
+    value: 'name',
+    help: 'domain of the names of services',
   },
   threads: {
     path: 'dataplane.threads',

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { nameBytes, parseName } from '../dns/name.js';
 import { isLabelKey, isLabelValue, type Labels, nodeName } from '../identity/model.js';
 import { policyTypes } from '../instruction/policy.js';
+import { DNS_LABEL } from '../kernel/dns-label.js';
 import { durationMs } from '../kernel/duration.js';
 import {
   addressPort,
@@ -34,6 +36,7 @@ export type ConfigLayer = Partial<Config>;
 export function layerSchema(mode: Mode) {
   const vip = z.strictObject({ range: mode === 'dev' ? devRange : productionRange });
   const metrics = z.strictObject({ listen: mode === 'dev' ? devListen : listen });
+  const dns = z.strictObject({ listen: mode === 'dev' ? devListen : listen, zone });
   return z
     .strictObject({
       nodeName: leaf('a DNS-1123 label: 1 to 63 characters of a-z, 0-9 and -, not at either end', textual(nodeName)),
@@ -45,6 +48,7 @@ export function layerSchema(mode: Mode) {
         .optional(),
       vip: vip.optional(),
       metrics: metrics.optional(),
+      dns: dns.optional(),
       dataplane: z
         .strictObject({
           threads: leaf('a whole number from 1 to 8, or auto', (value) => (value === 'auto' ? value : between(1, 8)(value))),
@@ -83,6 +87,8 @@ export function layerSchema(mode: Mode) {
           outboxCapacity: file.outbox?.capacity,
           vipRange: file.vip?.range,
           metricsListen: file.metrics?.listen,
+          dnsListen: file.dns?.listen,
+          dnsZone: file.dns?.zone,
           threads: file.dataplane?.threads,
           connectTimeoutMs: file.dataplane?.connectTimeout,
           maxConnections: file.dataplane?.maxConnections,
@@ -230,6 +236,13 @@ const busyPoll = leaf(`1us to ${mostBusyPollUs}us, or off`, (value) => {
 const listen = leaf('address:port (IPv6 in brackets), or off', (value) =>
   value === 'off' ? value : textual(addressPort)(value),
 );
+/** A suffix of names: with the two labels of a service and its namespace, and two of a port, there has to be room. */
+const MAX_ZONE_BYTES = 100;
+const zone = leaf('a domain of letters, digits and -, such as holdfast or cluster.local', (value) => {
+  const name = typeof value === 'string' ? parseName(value) : undefined;
+  const isDomain = name !== undefined && name.length > 0 && name.every((label) => DNS_LABEL.test(label));
+  return isDomain && nameBytes(name) <= MAX_ZONE_BYTES ? name : undefined;
+});
 const devListen = leaf('address:port on loopback, or off', (value) => {
   const result = value === 'off' ? value : textual(addressPort)(value);
   return result === undefined || result === 'off' || isLoopback(result.address) ? result : undefined;

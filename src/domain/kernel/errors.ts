@@ -228,6 +228,11 @@ export const errorCodes = {
   },
   'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
   'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
+  'dns.not_served': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free the port: it is tried again by itself; or name another in dns.listen and start again',
+  },
   'dnsmasq.failed': {
     kind: 'internal',
     retry: true,

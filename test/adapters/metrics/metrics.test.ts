@@ -30,6 +30,7 @@ function setUp(parts: Partial<PrometheusServerParts> = {}) {
     status: () => operations.status(),
     listeners: () => state.listeners,
     outbox: () => ({ depth: 4, capacity: 10, dropped: state.dropped, nextSequence: outboxSequence(5n) }),
+    dns: () => [{ type: 'A', rcode: 'NOERROR', count: 3 }],
     checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     reconciles: () => ({ runs: state.runs, seconds: 0.5 }),
   });

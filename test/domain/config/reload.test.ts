@@ -106,6 +106,8 @@ describe('planReload', () => {
       ['outboxCapacity', 'restart'],
       ['vipRange', 'restart'],
       ['metricsListen', 'restart'],
+      ['dnsListen', 'restart'],
+      ['dnsZone', 'restart'],
       ['threads', 'restart'],
       ['connectTimeoutMs', 'live'],
       ['maxConnections', 'restart'],

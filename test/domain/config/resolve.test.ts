@@ -32,6 +32,8 @@ describe('defaults', () => {
     outboxCapacity: 4096,
     vipRange: { network: '10.192.0.0', prefixLength: 16 },
     metricsListen: { address: '127.0.0.1', port: 9193 },
+    dnsListen: 'off',
+    dnsZone: ['holdfast'],
     threads: 'auto',
     connectTimeoutMs: 2_000,
     maxConnections: 'auto',
@@ -59,7 +61,15 @@ describe('defaults', () => {
     { name: 'production without a file', mode: 'production', config: production },
     { name: 'an empty file', mode: 'production', file: file(null), config: production },
     { name: 'empty groups written out', mode: 'production', file: file({ vip: {}, metrics: {} }), config: production },
-    { name: 'dev', mode: 'dev', config: { ...production, vipRange: { network: '127.192.0.0', prefixLength: 16 } } },
+    {
+      name: 'dev',
+      mode: 'dev',
+      config: {
+        ...production,
+        vipRange: { network: '127.192.0.0', prefixLength: 16 },
+        dnsListen: { address: '127.0.0.1', port: 15353 },
+      },
+    },
   ])('$name', ({ mode, file, config }) => {
     expect(configOf({ mode, file })).toEqual(config);
     expect(defaults(mode)).toEqual(config);
@@ -82,6 +92,7 @@ test('every setting, from a file', () => {
     outbox: { capacity: 1 },
     vip: { range: '100.64.0.0/10' },
     metrics: { listen: '[::1]:9193' },
+    dns: { listen: '10.0.0.1:53', zone: 'cluster.local' },
     dataplane: {
       threads: 8,
       connectTimeout: '500ms',
@@ -115,6 +126,8 @@ test('every setting, from a file', () => {
     outboxCapacity: 1,
     vipRange: { network: '100.64.0.0', prefixLength: 10 },
     metricsListen: { address: '::1', port: 9193 },
+    dnsListen: { address: '10.0.0.1', port: 53 },
+    dnsZone: ['cluster', 'local'],
     threads: 8,
     connectTimeoutMs: 500,
     maxConnections: 10_000_000,
@@ -158,6 +171,8 @@ test('every setting, from variables and from flags', () => {
     outboxCapacity: '16',
     vipRange: '192.168.0.0/24',
     metricsListen: 'off',
+    dnsListen: '127.0.0.123:53',
+    dnsZone: 'svc.example.',
     threads: 'auto',
     connectTimeoutMs: '1m',
     maxConnections: '1',
@@ -198,6 +213,8 @@ test('every setting, from variables and from flags', () => {
     outboxCapacity: 16,
     vipRange: { network: '192.168.0.0', prefixLength: 24 },
     metricsListen: 'off',
+    dnsListen: { address: '127.0.0.123', port: 53 },
+    dnsZone: ['svc', 'example'],
     threads: 'auto',
     connectTimeoutMs: 60_000,
     maxConnections: 1,
@@ -249,6 +266,8 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_OUTBOX_CAPACITY --outbox-capacity',
     'HOLDFAST_VIP_RANGE --vip-range',
     'HOLDFAST_METRICS_LISTEN --metrics-listen',
+    'HOLDFAST_DNS_LISTEN --dns-listen',
+    'HOLDFAST_DNS_ZONE --dns-zone',
     'HOLDFAST_DATAPLANE_THREADS --dataplane-threads',
     'HOLDFAST_DATAPLANE_CONNECT_TIMEOUT --dataplane-connect-timeout',
     'HOLDFAST_DATAPLANE_MAX_CONNECTIONS --dataplane-max-connections',
@@ -394,7 +413,7 @@ describe('problems', () => {
       name: 'the whole file is a list',
       value: [],
       problems: [
-        'holdfast.yaml:0: expected keys and values: nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit, overlay, found a list',
+        'holdfast.yaml:0: expected keys and values: nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dns, dataplane, log, server, client, node, instructions, audit, overlay, found a list',
       ],
     },
     {
@@ -432,7 +451,7 @@ describe('problems', () => {
       name: 'a prototype key is one like any other',
       value: JSON.parse('{"__proto__": {"logLevel": "x"}}'),
       problems: [
-        'holdfast.yaml:10: __proto__: unknown key, expected one of nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit, overlay',
+        'holdfast.yaml:10: __proto__: unknown key, expected one of nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dns, dataplane, log, server, client, node, instructions, audit, overlay',
       ],
     },
   ])('$name', ({ mode = 'production', value, problems }) => {
