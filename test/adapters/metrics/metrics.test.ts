@@ -109,6 +109,7 @@ describe('the text', () => {
       'holdfast_drops_total{namespace="default",service="a",port="http",reason="limit"}': 0,
       'holdfast_endpoints{namespace="default",service="a",port="http",state="ejected"}': 0,
       'holdfast_endpoints_declared{namespace="default",service="a",port="http"}': 2,
+      'holdfast_dns_queries_total{type="A",rcode="NOERROR"}': 3,
       holdfast_connection_limit: 4_096,
       holdfast_health_targets: 0,
       'holdfast_health_checks_total{result="succeeded"}': 0,
