@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { printable } from '../../domain/kernel/printable.js';
 import type {
   EndpointTraffic,
   FleetStatus,
@@ -9,11 +10,10 @@ import type {
   TopResponse,
 } from '../generated/holdfast/admin/v1/admin.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
-import { age, bytes, paint, structured, table } from './output.js';
+import { age, bytes, CLEAR_SCREEN, json, painted, structured, table } from './output.js';
 
 /** Rates are between two samples this far apart. */
 const TOP_INTERVAL_MS = 1_000;
-const CLEAR_SCREEN = '\u001b[H\u001b[2J';
 
 export async function status(context: CliContext, options: GlobalOptions): Promise<ExitCode> {
   const response = await withClient(context, options, (client) => client.status(context));
@@ -24,7 +24,9 @@ export async function status(context: CliContext, options: GlobalOptions): Promi
 
 function formatStatus({ console }: CliContext, status: StatusResponse): string {
   const degraded = status.problems.length > 0;
-  const words = degraded ? paint(console, 'yellow', 'degraded') : paint(console, 'green', status.ready ? 'ready' : 'starting');
+  const words = degraded
+    ? painted(console, 'yellow', 'degraded')
+    : painted(console, 'green', status.ready ? 'ready' : 'starting');
   const { log, dataPlane } = status;
   const facts = table(
     ['NODE', status.nodeId],
@@ -120,9 +122,9 @@ export async function events(context: CliContext, options: GlobalOptions & { rea
   await withClient(context, options, async (client) => {
     for await (const event of client.events({ follow: options.watch }, context)) {
       const time = new Date(Number(event.timeMs)).toISOString();
-      if (options.output === 'table') console.out(`${time}  ${event.severity}  ${event.subject}  ${event.message}\n`);
-      else if (options.output === 'json')
-        console.out(`${JSON.stringify({ ...event, sequence: Number(event.sequence), timeMs: undefined, time })}\n`);
+      const line = printable(`${time}  ${event.severity}  ${event.subject}  ${event.message}`);
+      if (options.output === 'table') console.out(`${line}\n`);
+      else if (options.output === 'json') console.out(json({ ...event, timeMs: undefined, time }));
       else console.out(`---\n${structured('yaml', { ...event, timeMs: undefined, time })}`);
     }
   });
@@ -148,7 +150,10 @@ export async function top(context: CliContext, options: TopOptions): Promise<Exi
       const now = await client.top(request, context);
       const rows = rates(before, now);
       if (options.output !== 'table') console.out(structured(options.output, { services: rows }));
-      else console.out(`${once ? '' : CLEAR_SCREEN}${formatTop(rows)}`);
+      else {
+        if (!once) console.out(CLEAR_SCREEN);
+        console.out(formatTop(rows));
+      }
       before = now;
     } while (!once);
     return exitCodes.done;
