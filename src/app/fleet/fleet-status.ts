@@ -1,4 +1,3 @@
-import type { Nid } from '../../domain/link/model.js';
 import type { FleetStatus } from '../../ports/driving/operations.js';
 import type { EnrolmentView } from '../certificate/enrolment-view.js';
 import type { InstructionBook } from '../dispatch/instruction-book.js';
@@ -8,7 +7,7 @@ export interface FleetStatusParts {
   /** Id of this replica. */
   readonly server: string;
   readonly registered: Pick<EnrolmentView, 'nodeIds'>;
-  readonly presence: Pick<PresenceBoard, 'get'>;
+  readonly presence: Pick<PresenceBoard, 'stateOf'>;
   readonly book: Pick<InstructionBook, 'openCount'>;
 }
 
@@ -16,11 +15,6 @@ export interface FleetStatusParts {
 export function fleetStatus({ server, registered, presence, book }: FleetStatusParts): FleetStatus {
   const counts = { online: 0, offline: 0, unknown: 0 };
   const ids = registered.nodeIds();
-  // One that has registered and was never seen is offline.
-  for (const nid of ids) counts[stateOf(presence, nid)]++;
+  for (const nid of ids) counts[presence.stateOf(nid)]++;
   return { server, nodes: ids.length, ...counts, unanswered: book.openCount() };
-}
-
-function stateOf(presence: FleetStatusParts['presence'], nid: Nid) {
-  return presence.get(nid)?.state ?? 'offline';
 }

@@ -3,12 +3,14 @@ import { fleetStatus } from '../../../src/app/fleet/fleet-status.js';
 import { nid } from '../../../src/domain/link/model.js';
 import { fleetRig, n1, n2, tagOf } from '../../support/fleet-rig.js';
 
-test('how many nodes there are and how they are; one that was never seen is offline', async () => {
+test('how many nodes there are and how they are; one that was never seen is offline, but not at once', async () => {
   const { registrations, presence, book, connect, send, clock } = await fleetRig();
   registrations.register(n1);
   registrations.register(n2);
   const parts = { server: 's1', registered: { nodeIds: () => [n1, n2, nid('n3')] }, presence, book };
   const status = () => fleetStatus(parts);
+  expect(status()).toMatchObject({ nodes: 3, unknown: 3 });
+  await clock.advance(30_001);
   expect(status()).toEqual({ server: 's1', nodes: 3, online: 0, offline: 3, unknown: 0, unanswered: 0 });
   const { beat } = await connect();
   await beat('b', {});
@@ -19,7 +21,7 @@ test('how many nodes there are and how they are; one that was never seen is offl
 });
 
 test('one whose server is gone, and whom no other has yet, is unknown', () => {
-  const presence = { get: () => ({ state: 'unknown' as const }) as never };
+  const presence = { stateOf: () => 'unknown' as const };
   const parts = { server: 's1', registered: { nodeIds: () => [n1] }, presence, book: { openCount: () => 0 } };
   expect(fleetStatus(parts)).toMatchObject({ nodes: 1, unknown: 1 });
 });
