@@ -46,7 +46,8 @@ export class FleetServer implements AsyncDisposable {
   async start(): Promise<void> {
     const { registrationPort, nodesPort } = this.place;
     const listen = (flag: string, port: number) => [`--server-listen-${flag}`, `${HOST}:${port}`];
-    const flags = ['--data-dir', this.#dataDir, ...listen('l1', registrationPort), ...listen('l2', nodesPort)];
+    const ports = [...listen('l1', registrationPort), ...listen('l2', nodesPort), '--server-listen-metrics', 'off'];
+    const flags = ['--data-dir', this.#dataDir, ...ports];
     const options = this.#profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${this.#profile}` };
     const command = ['setpriv', '--pdeathsig', 'TERM', program, 'server', ...flags, '--log-level', 'warn'];
     const child = this.#children.start('server', command, options);

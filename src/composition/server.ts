@@ -9,7 +9,7 @@ import { makeFirstAdmin } from '../app/certificate/first-admin.js';
 import { type ControlPlane, openControlPlane } from './control-plane.js';
 import { aborted, type PreparedDaemon, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
 import { buildServerContainer } from './server-container.js';
-import { FleetServers, Root } from './tokens.js';
+import { FleetServers, Root, Servers } from './tokens.js';
 import { version } from './version.js';
 
 /** A control plane for many machines, on a store of its own or on an etcd that it shares, until a signal. */
@@ -65,6 +65,7 @@ function announce(container: Container, { console }: CliContext, isFirst: boolea
   const { paths, config } = container.get(Root.facts);
   const remote = config.serverAdminListen;
   const first = isFirst ? `, first certificate ${paths.firstAdmin}` : '';
+  const metrics = container.get(Servers.metrics).address;
   const lines = [
     `holdfast ${version} is ready (server)`,
     `  data      ${paths.dataDir}`,
@@ -72,6 +73,7 @@ function announce(container: Container, { console }: CliContext, isFirst: boolea
     ...(remote === 'off' ? [] : [`  remote    ${remote.address}:${container.get(FleetServers.admin).port}${first}`]),
     `  register  ${config.serverL1Listen.address}:${container.get(FleetServers.registration).port}, root ${paths.registrationRoot}`,
     `  nodes     ${config.serverL2Listen.address}:${container.get(FleetServers.nodes).port}`,
+    `  metrics   ${metrics === '' ? 'off' : `http://${metrics}/metrics`}`,
   ];
   console.err(`${lines.join('\n')}\n`);
 }

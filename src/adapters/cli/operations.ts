@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../domain/kernel/printable.js';
 import type {
+  DataPlaneStatus,
   EndpointTraffic,
-  FleetStatus,
   LinkStatus,
   OverlayStatus,
   ServiceTraffic,
@@ -10,6 +10,7 @@ import type {
   TopResponse,
 } from '../generated/holdfast/admin/v1/admin.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
+import { certificateTable, fleetRows } from './fleet-status.js';
 import { age, bytes, CLEAR_SCREEN, json, painted, structured, table } from './output.js';
 
 /** Rates are between two samples this far apart. */
@@ -37,10 +38,7 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
       ['up', age(Date.now() - Number(status.startedAtMs))],
       ['data', status.dataDir],
       ['log', `revision ${log?.revision ?? 0n}, ${log?.objects ?? 0} objects, current ${age(Number(log?.ageMs ?? 0n))} ago`],
-      [
-        'data plane',
-        `${dataPlane?.threads ?? 0} threads, ${dataPlane?.listeners ?? 0} of ${dataPlane?.listenerBudget ?? 0} listeners, ${dataPlane?.activeConnections ?? 0n} of ${dataPlane?.connectionLimit ?? 0n} connections`,
-      ],
+      ...(dataPlane === undefined ? [] : [['data plane', dataPlaneWords(dataPlane)]]),
       ['metrics', status.metricsListen === '' ? 'off' : `http://${status.metricsListen}/metrics`],
       ...(status.link === undefined ? [] : linkRows(status.link)),
       ...(status.fleet === undefined ? [] : fleetRows(status.fleet)),
@@ -52,7 +50,14 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
     status.subsystems.map(({ name, state, sinceMs, reason }) => [name, state, age(Date.now() - Number(sinceMs)), reason]),
   );
   const overlay = status.overlay === undefined || status.overlay.peers.length === 0 ? [] : ['\n', overlayPeers(status.overlay)];
-  return [facts, '\n', subsystems, ...overlay, ...(degraded ? ['\n', problems(status)] : [])].join('');
+  const certificates = status.fleet === undefined ? [] : ['\n', certificateTable(status.fleet)];
+  return [facts, '\n', subsystems, ...certificates, ...overlay, ...(degraded ? ['\n', problems(status)] : [])].join('');
+}
+
+function dataPlaneWords(dataPlane: DataPlaneStatus): string {
+  const { threads, listeners, listenerBudget, activeConnections, connectionLimit } = dataPlane;
+  const connections = `${activeConnections} of ${connectionLimit} connections`;
+  return `${threads} threads, ${listeners} of ${listenerBudget} listeners, ${connections}`;
 }
 
 function linkRows(link: LinkStatus): readonly (readonly string[])[] {
@@ -69,14 +74,6 @@ function connectedWords({ address, connectedSinceMs, server, epoch, skewMs, beat
     ...(skewMs === undefined ? [] : [`its clock ${skewMs} ms from ours`]),
     ...(beatMs === undefined ? [] : [`answered ${age(Number(beatMs))} ago`]),
   ].join(', ');
-}
-
-function fleetRows({ server, nodes, online, offline, unknown, unanswered }: FleetStatus): readonly (readonly string[])[] {
-  const unclear = unknown === 0 ? '' : `, ${unknown} unknown`;
-  return [
-    ['replica', server],
-    ['fleet', `${nodes} nodes: ${online} online, ${offline} offline${unclear}; ${unanswered} unanswered instructions`],
-  ];
 }
 
 /** A node without an interface is in no overlay. */

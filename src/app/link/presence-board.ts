@@ -87,8 +87,9 @@ export class PresenceBoard implements ProblemSource {
   readonly #mine = new Map<Nid, Local>();
   readonly #kept = new Map<Nid, Kept>();
   readonly #servers = new Map<string, OtherServer>();
-  #startedAt = 0;
-  #running: { readonly stop: AbortController; readonly done: Promise<void> } | undefined;
+  /** When it was known for the first time what others have written, on the clock that never goes back. */
+  #loadedAt: number | undefined;
+  #running: { readonly stop: AbortController; readonly done: Promise<unknown> } | undefined;
 
   constructor(parts: PresenceBoardParts) {
     this.#parts = parts;
@@ -97,10 +98,9 @@ export class PresenceBoard implements ProblemSource {
   }
 
   start(): void {
-    this.#startedAt = this.#parts.clock.monotonic();
     this.#view.start();
     const stop = new AbortController();
-    this.#running ??= { stop, done: this.#flushForEver(stop.signal) };
+    this.#running ??= { stop, done: Promise.all([this.#flushForEver(stop.signal), this.#load(stop.signal)]) };
   }
 
   /** What is not written yet is written, if the store takes it. */
@@ -172,7 +172,7 @@ export class PresenceBoard implements ProblemSource {
 
   /** Also of one that was never seen. */
   stateOf(nid: Nid): NodeState {
-    return this.get(nid)?.state ?? unheardState(this.#parts.clock.monotonic() - this.#startedAt);
+    return this.get(nid)?.state ?? unheardState(this.#sinceLoaded(this.#parts.clock.monotonic()));
   }
 
   /** The servers that are there: this one, and those that were heard of not long ago. Sorted by id. */
@@ -201,9 +201,19 @@ export class PresenceBoard implements ProblemSource {
   #keptState({ presence, changedAt }: Kept, now: number): NodeState {
     const heardAt = this.#servers.get(presence.server)?.heardAt;
     const spokenAt = presence.connected ? (heardAt ?? changedAt) : changedAt;
-    if (spokenAt === undefined) return unheardState(now - this.#startedAt);
+    if (spokenAt === undefined) return unheardState(this.#sinceLoaded(now));
     const nodeMs = presence.connected ? 0 : now - spokenAt;
     return nodeState({ nodeMs, serverMs: now - Math.max(heardAt ?? spokenAt, spokenAt) });
+  }
+
+  async #load(signal: AbortSignal): Promise<void> {
+    await this.#view.loaded({ signal }).catch(() => {});
+    this.#loadedAt ??= this.#parts.clock.monotonic();
+  }
+
+  /** Nobody can come back while the store cannot be read: until then, no time has passed. */
+  #sinceLoaded(now: number): number {
+    return this.#loadedAt === undefined ? 0 : now - this.#loadedAt;
   }
 
   #set(nid: Nid, presence: Presence): void {
@@ -250,7 +260,8 @@ export class PresenceBoard implements ProblemSource {
   async #removeEnded(): Promise<void> {
     const { clock, store, logger } = this.#parts;
     const now = clock.monotonic();
-    const ended = [...this.#servers].filter(([, { heardAt }]) => now - (heardAt ?? this.#startedAt) > SERVER_END_MS);
+    const silentMs = ({ heardAt }: OtherServer) => (heardAt === undefined ? this.#sinceLoaded(now) : now - heardAt);
+    const ended = [...this.#servers].filter(([, server]) => silentMs(server) > SERVER_END_MS);
     for (const [id, { version }] of ended.slice(0, ENDED_AT_ONCE)) {
       const key = serverKey(id);
       try {

@@ -21,7 +21,8 @@ export function renderSetting(setting: Setting, config: Config): string {
     case 'vipRange':
       return formatIpv4Range(config.vipRange);
     case 'metricsListen':
-    case 'serverAdminListen': {
+    case 'serverAdminListen':
+    case 'serverMetricsListen': {
       const listen = config[setting];
       return listen === 'off' ? listen : formatAddressPort(listen.address, listen.port);
     }

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { FLUSH_MS } from '../../../src/app/link/presence-board.js';
+import { FLUSH_MS, PresenceBoard } from '../../../src/app/link/presence-board.js';
+import { ServerClocks } from '../../../src/app/link/server-clocks.js';
 import { type Nid, nid } from '../../../src/domain/link/model.js';
+import { FakeClock } from '../../fakes/fake-clock.js';
 import { FakeControlStore } from '../../fakes/fake-control-store.js';
+import { FakeLogger } from '../../fakes/fake-logger.js';
 import { agentFacts, fleetRig, n1, n2, options, settle } from '../../support/fleet-rig.js';
 
 const n3 = nid('n3');
@@ -68,6 +71,28 @@ describe('E11, E12: presence', () => {
       expect([presence.stateOf(n2), presence.stateOf(n3)]).toEqual(['offline', 'offline']);
     },
   );
+
+  test('while the store cannot be read no time passes for those that are waited for', async () => {
+    const store = new FakeControlStore();
+    const clock = new FakeClock();
+    const presence = new PresenceBoard({
+      store,
+      clock,
+      logger: new FakeLogger(),
+      server: 's1',
+      clocks: new ServerClocks(clock, 's1'),
+    });
+    store.setUnavailable(true);
+    presence.start();
+    await clock.advance(600_000);
+    expect(presence.stateOf(n1)).toBe('unknown');
+    store.setUnavailable(false);
+    await clock.advance(10_000);
+    expect(presence.stateOf(n1)).toBe('unknown');
+    await clock.advance(30_001);
+    expect(presence.stateOf(n1)).toBe('offline');
+    await presence.stop();
+  });
 
   test('a new replica takes the word of one that lives, once it has heard it', async () => {
     const { connect, store, clock } = await fleetRig();
