@@ -4,6 +4,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
+const HUB_MAC = '02:00:0a:4d:00:01';
+
 /** A network namespace. What runs in it sees its own interfaces alone. */
 export interface NetworkSpace {
   readonly name: string;
@@ -28,7 +30,10 @@ export class FleetNetwork implements AsyncDisposable {
     const network = new FleetNetwork({ name, address: '10.77.0.1' });
     try {
       await run('ip', ['netns', 'add', name]);
-      await inSpace(name, 'link set lo up', 'link add br0 type bridge', 'addr add 10.77.0.1/16 dev br0', 'link set br0 up');
+      // Without one of its own a bridge takes the lowest of its ports', another one with the next machine: those before it would send to the
+      // former one for 5 s and more.
+      await inSpace(name, 'link set lo up', `link add br0 address ${HUB_MAC} type bridge`);
+      await inSpace(name, 'addr add 10.77.0.1/16 dev br0', 'link set br0 up');
     } catch (error) {
       await network[Symbol.asyncDispose]();
       throw error;
