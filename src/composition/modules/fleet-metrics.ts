@@ -4,20 +4,10 @@ import { readValidity } from '../../adapters/certificate/certificate-reader.js';
 import type { CallFigures } from '../../adapters/metrics/call-meter.js';
 import { ControlPlaneMetrics, type ListenerFigures } from '../../adapters/metrics/control-plane-metrics.js';
 import { PrometheusServer } from '../../adapters/metrics/prometheus-server.js';
-import { OptionalServerSubsystem } from '../../app/agent/optional-server-subsystem.js';
 import { fleetStatus } from '../../app/fleet/fleet-status.js';
 import type { StoreStatus } from '../../ports/driving/operations.js';
-import {
-  FleetPorts,
-  FleetServers,
-  FleetSubsystems,
-  FleetUseCases,
-  Ports,
-  Root,
-  Servers,
-  Subsystems,
-  UseCases,
-} from '../tokens.js';
+import { FleetPorts, FleetServers, FleetSubsystems, FleetUseCases, Ports, Root, Servers, UseCases } from '../tokens.js';
+import { bindMetricsSubsystem, pendingOf } from './metrics.js';
 
 /** What a control plane shows of itself: for `status`, and as metrics. */
 export const fleetMetricsModule = new ContainerModule(({ bind }) => {
@@ -34,7 +24,7 @@ export const fleetMetricsModule = new ContainerModule(({ bind }) => {
           outbox: () => outbox.stats(),
           now: () => clock.now(),
         });
-        const pending = () => agent.states().flatMap(({ name, phase }) => (phase === 'ready' ? [] : [name]));
+        const pending = () => pendingOf(agent);
         return new PrometheusServer({ listen: config.serverMetricsListen, mayMove: false, metrics, pending, logger });
       },
       [
@@ -43,12 +33,7 @@ export const fleetMetricsModule = new ContainerModule(({ bind }) => {
       ],
     )
     .inSingletonScope();
-  bind(Subsystems.metrics)
-    .toResolvedValue(
-      (server, clock, logger) => new OptionalServerSubsystem({ name: 'metrics', server, clock, random: Math.random, logger }),
-      [Servers.metrics, Ports.clock, Ports.logger],
-    )
-    .inSingletonScope();
+  bindMetricsSubsystem(bind);
 });
 
 type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bind'];
