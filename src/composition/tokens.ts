@@ -7,6 +7,8 @@ import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server
 import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
 import type { LinkConnections } from '../adapters/link/link-connections.js';
 import type { GrpcLogConnection } from '../adapters/log/grpc-log-connection.js';
+import type { LogServiceHandler } from '../adapters/log/grpc-log-handler.js';
+import type { ControlPlaneFigures } from '../adapters/metrics/control-plane-metrics.js';
 import type { LinkFigures } from '../adapters/metrics/link-metrics.js';
 import type { PrometheusServer } from '../adapters/metrics/prometheus-server.js';
 import type { Agent } from '../app/agent/agent.js';
@@ -63,7 +65,7 @@ import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js'
 import type { AdminCertificates } from '../ports/driving/admin-certificates.js';
 import type { Explainer } from '../ports/driving/explainer.js';
 import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
-import type { LinkStatus, Operations, OverlayStatus } from '../ports/driving/operations.js';
+import type { FleetStatus, LinkStatus, Operations, OverlayStatus } from '../ports/driving/operations.js';
 import type { Registrations } from '../ports/driving/registrations.js';
 import type { Resources } from '../ports/driving/resources.js';
 import type { DrivingServer } from '../ports/driving/server.js';
@@ -189,6 +191,9 @@ export const FleetPorts = {
   sessions: token<NodeSessions>('fleet.sessions'),
   names: token<BoundNodeNames>('fleet.names'),
   sessionRelay: token<SessionRelay>('fleet.sessionRelay'),
+  logHandler: token<LogServiceHandler>('fleet.logHandler'),
+  status: token<() => FleetStatus>('fleet.status'),
+  figures: token<() => ControlPlaneFigures>('fleet.figures'),
   events: token<NodeEvents>('fleet.events'),
   overlay: token<FleetOverlay>('fleet.overlay'),
   peerPushes: token<PeerPushes>('fleet.peerPushes'),

@@ -3,7 +3,15 @@ import { formatAddressPort } from '../../domain/kernel/network.js';
 import { KINDS, type Kind, type ResourceRef } from '../../domain/resource/model.js';
 import { parseKind } from '../../domain/resource/selector.js';
 import type { Explanation, PortExplanation } from '../../ports/driving/explainer.js';
-import type { LinkStatus, ListenerTraffic, NodeEvent, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
+import type {
+  DataPlaneStatus,
+  FleetStatus,
+  LinkStatus,
+  ListenerTraffic,
+  NodeEvent,
+  NodeStatus,
+  OverlayStatus,
+} from '../../ports/driving/operations.js';
 import type { AppliedResource, ApplyOutcome, ObjectChange, ResourceSelector } from '../../ports/driving/resources.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
 
@@ -73,11 +81,7 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
       reason: reason ?? '',
     })),
     log: { ...status.log, ageMs: BigInt(Math.round(status.log.ageMs)) },
-    dataPlane: {
-      ...status.dataPlane,
-      activeConnections: BigInt(status.dataPlane.activeConnections),
-      connectionLimit: BigInt(status.dataPlane.connectionLimit),
-    },
+    dataPlane: status.dataPlane === undefined ? undefined : dataPlaneToWire(status.dataPlane),
     metricsListen: status.metricsListen,
     problems: status.problems.map(({ subject, reason, since, remedy }) => ({
       subject,
@@ -86,8 +90,21 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
       remedy,
     })),
     link: status.link === undefined ? undefined : linkToWire(status.link),
-    fleet: status.fleet,
+    fleet: status.fleet === undefined ? undefined : fleetToWire(status.fleet),
     overlay: status.overlay === undefined ? undefined : overlayToWire(status.overlay),
+  };
+}
+
+function dataPlaneToWire({ activeConnections, connectionLimit, ...rest }: DataPlaneStatus): wire.DataPlaneStatus {
+  return { ...rest, activeConnections: BigInt(activeConnections), connectionLimit: BigInt(connectionLimit) };
+}
+
+function fleetToWire({ replicas, stores, certificates, ...rest }: FleetStatus): wire.FleetStatus {
+  return {
+    ...rest,
+    replicas: replicas.map(({ id, silentMs }) => ({ id, silentMs: milliseconds(silentMs) })),
+    stores: stores.map(({ failingSince, ...store }) => ({ ...store, failingSinceMs: milliseconds(failingSince) })),
+    certificates: certificates.map(({ name, expiresAt }) => ({ name, expiresAtMs: milliseconds(expiresAt) })),
   };
 }
 

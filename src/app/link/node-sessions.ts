@@ -58,6 +58,8 @@ export interface NodeSessionsParts {
 
 /** What is counted, since the start. */
 export interface SessionCounters {
+  readonly opened: number;
+  readonly heartbeats: number;
   /** Messages that were nobody's: replies to what nobody asked, above all of older agents. */
   readonly unclaimed: number;
   readonly superseded: number;
@@ -77,7 +79,7 @@ export class NodeSessions implements NodeStreams {
   /** Until when two machines are said to have one node's certificate. */
   readonly #troubleUntil = new Map<Nid, number>();
   readonly #stop = new AbortController();
-  #counters: SessionCounters = { unclaimed: 0, superseded: 0, duplicates: 0 };
+  #counters: SessionCounters = { opened: 0, heartbeats: 0, unclaimed: 0, superseded: 0, duplicates: 0 };
 
   constructor(parts: NodeSessionsParts) {
     this.#parts = parts;
@@ -248,7 +250,7 @@ export class NodeSessions implements NodeStreams {
   }
 
   #countDuplicate(nid: Nid, turnedAway: string, stays: string): void {
-    this.#counters = { ...this.#counters, duplicates: this.#counters.duplicates + 1 };
+    this.#count('duplicates');
     this.#parts.logger.error('two machines have the certificate of one node', { nid, turnedAway, stays });
   }
 
@@ -261,6 +263,7 @@ export class NodeSessions implements NodeStreams {
       else this.#supersede(former, session.epoch);
     }
     this.#current.set(nid, session);
+    this.#count('opened');
     this.#parts.presence.opened(session);
     for (const user of this.#parts.users) user.opened(session);
   }
@@ -290,7 +293,7 @@ export class NodeSessions implements NodeStreams {
   }
 
   #supersede(session: OpenSession, epoch: bigint): void {
-    this.#counters = { ...this.#counters, superseded: this.#counters.superseded + 1 };
+    this.#count('superseded');
     session.end({ status: 'superseded', message: `SUPERSEDED epoch ${epoch}` });
     this.#closed(session);
   }
@@ -299,15 +302,14 @@ export class NodeSessions implements NodeStreams {
     if (session.signal.aborted) {
       if (message.type === HEARTBEAT_TYPE) void session.answer(heartbeatAnswer(HEALTHY, message.tag));
     } else if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
-    else if (!this.#parts.users.some((user) => user.received(session, message))) {
-      this.#counters = { ...this.#counters, unclaimed: this.#counters.unclaimed + 1 };
-    }
+    else if (!this.#parts.users.some((user) => user.received(session, message))) this.#count('unclaimed');
   }
 
   /** Answered before anything is looked at: an older agent gives up after 10 s, whatever the store does (engine.md C6). */
   #beat(session: OpenSession, { tag, jsonB64 }: LinkMessage): void {
     void session.send(heartbeatAnswer(HEALTHY, tag));
     session.sign();
+    this.#count('heartbeats');
     const { nid } = session.identity;
     if (this.#parts.presence.beat(nid, readHeartbeat(jsonB64)))
       this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
@@ -341,6 +343,10 @@ export class NodeSessions implements NodeStreams {
       this.#noteChange(nid, session.party, record);
       this.#supersede(session, record.epoch);
     }
+  }
+
+  #count(counter: keyof SessionCounters): void {
+    this.#counters = { ...this.#counters, [counter]: this.#counters[counter] + 1 };
   }
 
   #spreadMs(): number {

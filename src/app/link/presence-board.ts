@@ -12,8 +12,10 @@ import {
   type Presence,
   presenceKey,
   presencePrefix,
+  SERVER_END_MS,
   serverKey,
   serverPrefix,
+  unheardState,
 } from '../../domain/link/presence.js';
 import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
@@ -28,6 +30,9 @@ import type { ServerClocks } from './server-clocks.js';
 export const FLUSH_MS = 5_000;
 /** How old the time may be that a node was last seen, as others read it: 10,000 nodes are 300 values a second. */
 const SEEN_MS = 30_000;
+/** Every 5 s: of a control plane whose servers were killed a thousand times they are gone after some minutes. */
+const ENDED_AT_ONCE = 20;
+const NEVER = new AbortController().signal;
 const TWO_MACHINES =
   'stop the machine that is a copy, remove its certificates and register it as another node with `holdfast token create`';
 
@@ -39,6 +44,12 @@ export interface PresenceBoardParts {
   readonly server: string;
   /** Are told what the other servers' clocks say. */
   readonly clocks: ServerClocks;
+}
+
+export interface SeenServer {
+  readonly id: string;
+  /** Since it last said that it lives. */
+  readonly silentMs: number;
 }
 
 export interface SeenNode extends Presence {
@@ -54,15 +65,31 @@ interface Local {
   dirty: boolean;
 }
 
+/** As another server has written it, or this machine's former one. */
+interface Kept {
+  readonly text: string;
+  readonly presence: Presence;
+  /** On the clock that never goes back; undefined: it was there when this server began. */
+  readonly changedAt: number | undefined;
+}
+
+interface OtherServer {
+  readonly text: string;
+  readonly version: bigint;
+  /** Undefined: it has written nothing since this server began. */
+  readonly heardAt: number | undefined;
+}
+
 /** Which nodes are there: those of this server from memory, all others as their servers have written it. */
 export class PresenceBoard implements ProblemSource {
   readonly #parts: PresenceBoardParts;
   readonly #view: PrefixView;
   readonly #mine = new Map<Nid, Local>();
-  readonly #kept = new Map<Nid, { readonly presence: Presence; readonly changedAt: number }>();
-  readonly #servers = new Map<string, number>();
-  #startedAt = 0;
-  #running: { readonly stop: AbortController; readonly done: Promise<void> } | undefined;
+  readonly #kept = new Map<Nid, Kept>();
+  readonly #servers = new Map<string, OtherServer>();
+  /** When it was known for the first time what others have written, on the clock that never goes back. */
+  #loadedAt: number | undefined;
+  #running: { readonly stop: AbortController; readonly done: Promise<unknown> } | undefined;
 
   constructor(parts: PresenceBoardParts) {
     this.#parts = parts;
@@ -71,10 +98,9 @@ export class PresenceBoard implements ProblemSource {
   }
 
   start(): void {
-    this.#startedAt = this.#parts.clock.monotonic();
     this.#view.start();
     const stop = new AbortController();
-    this.#running ??= { stop, done: this.#flushForEver(stop.signal) };
+    this.#running ??= { stop, done: Promise.all([this.#flushForEver(stop.signal), this.#load(stop.signal)]) };
   }
 
   /** What is not written yet is written, if the store takes it. */
@@ -141,10 +167,21 @@ export class PresenceBoard implements ProblemSource {
     if (local !== undefined && (local.presence.connected || kept === undefined || kept.presence.server === this.#parts.server)) {
       return { ...local.presence, state: nodeState({ nodeMs: now - local.seenAt, serverMs: 0 }) };
     }
-    if (kept === undefined) return undefined;
-    const { presence, changedAt } = kept;
-    const nodeMs = presence.connected ? 0 : now - changedAt;
-    return { ...presence, state: nodeState({ nodeMs, serverMs: this.#serverSilence(presence.server, now) }) };
+    return kept === undefined ? undefined : { ...kept.presence, state: this.#keptState(kept, now) };
+  }
+
+  /** Also of one that was never seen. */
+  stateOf(nid: Nid): NodeState {
+    return this.get(nid)?.state ?? unheardState(this.#sinceLoaded(this.#parts.clock.monotonic()));
+  }
+
+  /** The servers that are there: this one, and those that were heard of not long ago. Sorted by id. */
+  servers(): readonly SeenServer[] {
+    const now = this.#parts.clock.monotonic();
+    const others = [...this.#servers].flatMap(([id, { heardAt }]) =>
+      heardAt === undefined || now - heardAt > SERVER_END_MS ? [] : [{ id, silentMs: now - heardAt }],
+    );
+    return [{ id: this.#parts.server, silentMs: 0 }, ...others].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   /** What is wrong with nodes as a whole. */
@@ -160,9 +197,23 @@ export class PresenceBoard implements ProblemSource {
     return ids.flatMap((nid) => this.get(nid) ?? []);
   }
 
-  /** A server that has written nothing since this one started may be dead for long, or is about to write. */
-  #serverSilence(server: string, now: number): number {
-    return now - (this.#servers.get(server) ?? this.#startedAt);
+  /** What was there when this server began says nothing of now, but for a stream of a server that lives. */
+  #keptState({ presence, changedAt }: Kept, now: number): NodeState {
+    const heardAt = this.#servers.get(presence.server)?.heardAt;
+    const spokenAt = presence.connected ? (heardAt ?? changedAt) : changedAt;
+    if (spokenAt === undefined) return unheardState(this.#sinceLoaded(now));
+    const nodeMs = presence.connected ? 0 : now - spokenAt;
+    return nodeState({ nodeMs, serverMs: now - Math.max(heardAt ?? spokenAt, spokenAt) });
+  }
+
+  async #load(signal: AbortSignal): Promise<void> {
+    await this.#view.loaded({ signal }).catch(() => {});
+    this.#loadedAt ??= this.#parts.clock.monotonic();
+  }
+
+  /** Nobody can come back while the store cannot be read: until then, no time has passed. */
+  #sinceLoaded(now: number): number {
+    return this.#loadedAt === undefined ? 0 : now - this.#loadedAt;
   }
 
   #set(nid: Nid, presence: Presence): void {
@@ -171,35 +222,61 @@ export class PresenceBoard implements ProblemSource {
 
   #changed(changes: readonly StoreChange[]): void {
     const now = this.#parts.clock.monotonic();
-    for (const { key, value } of changes) {
-      if (key.startsWith(serverPrefix)) this.#serverSaid(key.slice(serverPrefix.length), value, now);
+    for (const change of changes) {
+      const { key, value } = change;
+      if (key.startsWith(serverPrefix)) this.#serverSaid(key.slice(serverPrefix.length), change, now);
       else if (value === undefined) this.#kept.delete(key.slice(presencePrefix.length) as Nid);
-      else {
-        const presence = decodePresence(value);
-        this.#kept.set(presence.nid, { presence, changedAt: now });
-      }
+      else this.#nodeSaid(value, now);
     }
   }
 
-  /** What this server wrote before it was started is no sign of life of its nodes: they come back, or are lost. */
-  #serverSaid(server: string, value: string | undefined, now: number): void {
-    if (value !== undefined) this.#parts.clocks.heard(server, decodeServerClock(value));
-    if (server !== this.#parts.server) this.#servers.set(server, now);
+  /** The same again is what a watch that began anew tells of everything. */
+  #nodeSaid(text: string, now: number): void {
+    const presence = decodePresence(text);
+    const { nid } = presence;
+    if (this.#kept.get(nid)?.text === text) return;
+    this.#kept.set(nid, { text, presence, changedAt: this.#view.hasLoaded ? now : undefined });
+  }
+
+  #serverSaid(server: string, { value: text, version }: StoreChange, now: number): void {
+    if (server === this.#parts.server) return;
+    if (text === undefined) return void this.#servers.delete(server);
+    this.#parts.clocks.heard(server, decodeServerClock(text));
+    const known = this.#servers.get(server);
+    const news = this.#view.hasLoaded ? now : undefined;
+    this.#servers.set(server, { text, version, heardAt: known?.text === text ? known.heardAt : news });
   }
 
   async #flushForEver(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#flush();
+      await this.#flush(encodeServerClock(this.#parts.clock.now()));
+      await this.#removeEnded();
       await this.#parts.clock.sleep(FLUSH_MS, { signal }).catch(() => {});
     }
-    await this.#flush();
+    await this.#flush(null);
   }
 
-  /** Others need the sign of life more than what the nodes have said, so that it is in the first commit. */
-  async #flush(): Promise<void> {
-    const { store, clock, logger, server } = this.#parts;
+  /** Servers that were killed could not take their records away. One that speaks in this moment keeps its own. */
+  async #removeEnded(): Promise<void> {
+    const { clock, store, logger } = this.#parts;
+    const now = clock.monotonic();
+    const silentMs = ({ heardAt }: OtherServer) => (heardAt === undefined ? this.#sinceLoaded(now) : now - heardAt);
+    const ended = [...this.#servers].filter(([, server]) => silentMs(server) > SERVER_END_MS);
+    for (const [id, { version }] of ended.slice(0, ENDED_AT_ONCE)) {
+      const key = serverKey(id);
+      try {
+        await store.commit([{ key, version }], [{ key, value: null }], { signal: NEVER });
+      } catch (error) {
+        logger.warn('the record of a server that has ended could not be removed', { error, server: id });
+        return;
+      }
+    }
+  }
+
+  /** Others need the sign of life more than what the nodes have said, so that it is in the first commit. `null`: this server ends. */
+  async #flush(alive: string | null): Promise<void> {
+    const { store, logger, server } = this.#parts;
     const dirty = [...this.#mine.values()].filter((local) => local.dirty);
-    const alive: Write = { key: serverKey(server), value: encodeServerClock(clock.now()) };
     const limit = MAX_OPERATIONS - 1;
     for (let start = 0; start === 0 || start < dirty.length; start += limit) {
       const part = dirty.slice(start, start + limit);
@@ -209,7 +286,8 @@ export class PresenceBoard implements ProblemSource {
       }
       const writes = part.map(({ presence }) => ({ key: presenceKey(presence.nid), value: encodePresence(presence) }));
       try {
-        await store.commit([], start === 0 ? [alive, ...writes] : writes, { signal: new AbortController().signal });
+        const sign: readonly Write[] = start === 0 ? [{ key: serverKey(server), value: alive }] : [];
+        await store.commit([], [...sign, ...writes], { signal: NEVER });
       } catch (error) {
         for (const local of part) local.dirty = true;
         logger.warn('the presence of nodes could not be written', { error, nodes: part.length });

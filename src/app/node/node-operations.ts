@@ -7,6 +7,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { DataPlane, ListenerStats } from '../../ports/dataplane/data-plane.js';
 import type { ListenerStatus } from '../../ports/dataplane/listener-status.js';
 import type {
+  DataPlaneStatus,
   FleetStatus,
   LinkStatus,
   ListenerTraffic,
@@ -40,7 +41,7 @@ export interface NodeOperationsParts {
   readonly metricsListen: () => string;
   /** Of an agent. */
   readonly link?: () => LinkStatus;
-  /** Of a control plane. */
+  /** Of a control plane, which carries no traffic. */
   readonly fleet?: () => FleetStatus;
   /** Of an agent. */
   readonly overlay?: () => OverlayStatus | undefined;
@@ -55,7 +56,7 @@ export class NodeOperations implements Operations {
   }
 
   status(): NodeStatus {
-    const { agent, view, dataPlane, version, dataDir, startedAt, metricsListen, link, fleet, overlay } = this.#parts;
+    const { agent, view, version, dataDir, startedAt, metricsListen, link, fleet, overlay } = this.#parts;
     const { nodeId, hostname } = agent.identity();
     const states = agent.states();
     return {
@@ -73,15 +74,10 @@ export class NodeOperations implements Operations {
         objects: view.state.size,
         ageMs: this.#viewAgeMs(),
       },
-      dataPlane: {
-        ...dataPlane.info(),
-        failedListeners: this.#parts.listeners.failed().size,
-        activeConnections: dataPlane.stats().reduce((total, { active }) => total + active, 0),
-      },
       metricsListen: metricsListen(),
       problems: this.#problems(),
       ...(link === undefined ? {} : { link: link() }),
-      ...(fleet === undefined ? {} : { fleet: fleet() }),
+      ...(fleet === undefined ? { dataPlane: this.#dataPlane() } : { fleet: fleet() }),
       ...(overlay === undefined ? {} : { overlay: overlay() }),
     };
   }
@@ -108,6 +104,15 @@ export class NodeOperations implements Operations {
   traffic() {
     const { clock, dataPlane, view } = this.#parts;
     return { monotonicMs: clock.monotonic(), listeners: dataPlane.stats().map((stats) => trafficOf(stats, view.state)) };
+  }
+
+  #dataPlane(): DataPlaneStatus {
+    const { dataPlane, listeners } = this.#parts;
+    return {
+      ...dataPlane.info(),
+      failedListeners: listeners.failed().size,
+      activeConnections: dataPlane.stats().reduce((total, { active }) => total + active, 0),
+    };
   }
 
   /** Of a view that never was current: since the start. */

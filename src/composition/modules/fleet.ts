@@ -241,6 +241,12 @@ function bindServers(bind: Bind): void {
       [Ports.log, Subsystems.logConsumer, Ports.clock, FleetPorts.names],
     )
     .inSingletonScope();
+  bind(FleetPorts.logHandler)
+    .toResolvedValue(
+      (log, proposals, clock) => new LogServiceHandler({ log, proposals, reads: nodeReads, clock }),
+      [Ports.log, FleetSubsystems.nodeProposals, Ports.clock],
+    )
+    .inSingletonScope();
   for (const port of ['l1', 'l2'] as const) {
     const server = port === 'l1' ? FleetServers.registration : FleetServers.nodes;
     bind(FleetSubsystems[port])
@@ -282,8 +288,7 @@ function bindServers(bind: Bind): void {
         view,
         sessions,
         dispatcher,
-        log,
-        proposals,
+        handler,
         names,
         clock,
         logger,
@@ -291,7 +296,6 @@ function bindServers(bind: Bind): void {
         overlay,
         pushes,
       ) => {
-        const handler = new LogServiceHandler({ log, proposals, reads: nodeReads, clock });
         const nodeLogger = logger.child({ subsystem: 'nodes' });
         return new GrpcNodeServer({
           listen: listenOf(config.serverL2Listen),
@@ -326,8 +330,7 @@ function bindServers(bind: Bind): void {
         FleetPorts.enrolmentView,
         FleetPorts.sessions,
         FleetPorts.dispatcher,
-        Ports.log,
-        FleetSubsystems.nodeProposals,
+        FleetPorts.logHandler,
         FleetPorts.names,
         Ports.clock,
         Ports.logger,

@@ -1,6 +1,7 @@
 import { ContainerModule } from 'inversify';
 import { PrometheusMetrics } from '../../adapters/metrics/prometheus-metrics.js';
 import { PrometheusServer } from '../../adapters/metrics/prometheus-server.js';
+import type { Agent } from '../../app/agent/agent.js';
 import { OptionalServerSubsystem } from '../../app/agent/optional-server-subsystem.js';
 import { NodePorts, Ports, Root, Servers, Subsystems, UseCases } from '../tokens.js';
 
@@ -19,16 +20,28 @@ export const metricsModule = new ContainerModule(({ bind }) => {
           ...(container.isBound(NodePorts.linkFigures) ? { link: container.get(NodePorts.linkFigures) } : {}),
           ...(container.isBound(UseCases.overlayStatus) ? { overlay: container.get(UseCases.overlayStatus) } : {}),
         });
-        const pending = () => agent.states().flatMap(({ name, phase }) => (phase === 'ready' ? [] : [name]));
+        const pending = () => pendingOf(agent);
         return new PrometheusServer({ listen: config.metricsListen, mayMove: mode === 'dev', metrics, pending, logger });
       },
       [Root.facts, Root.agent, Subsystems.l4, Subsystems.health, Subsystems.dnsZone, Ports.outbox, Ports.logger, Root.container],
     )
     .inSingletonScope();
+  bindMetricsSubsystem(bind);
+});
+
+type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bind'];
+
+/** Whatever is served there: of a node, or of a control plane. */
+export function bindMetricsSubsystem(bind: Bind): void {
   bind(Subsystems.metrics)
     .toResolvedValue(
       (server, clock, logger) => new OptionalServerSubsystem({ name: 'metrics', server, clock, random: Math.random, logger }),
       [Servers.metrics, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
-});
+}
+
+/** The subsystems that do not serve yet. */
+export function pendingOf(agent: Agent): readonly string[] {
+  return agent.states().flatMap(({ name, phase }) => (phase === 'ready' ? [] : [name]));
+}

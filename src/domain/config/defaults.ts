@@ -22,6 +22,8 @@ export function defaults(mode: Mode): Config {
     serverL1Listen: known(addressPort('0.0.0.0:9191')),
     serverL2Listen: known(addressPort('0.0.0.0:9192')),
     serverAdminListen: 'off',
+    // Beside an agent on the same machine, which has 9193.
+    serverMetricsListen: known(addressPort('127.0.0.1:9195')),
     serverHosts: [],
     serverAccount: aid('default'),
     serverEtcd: [],

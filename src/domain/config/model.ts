@@ -52,6 +52,7 @@ export interface Config {
   readonly serverL2Listen: AddressPort;
   /** Where those who operate the control plane from elsewhere call. */
   readonly serverAdminListen: AddressPort | 'off';
+  readonly serverMetricsListen: AddressPort | 'off';
   /** Under which the servers are called, for their certificates; none: the names and addresses of the machine. */
   readonly serverHosts: readonly string[];
   /** Of the nodes that are enrolled. */
@@ -258,6 +259,14 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'restart',
     value: 'address:port',
     help: 'where people with a certificate operate this server from elsewhere, or off',
+  },
+  serverMetricsListen: {
+    path: 'server.listen.metrics',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'address:port',
+    help: 'where the metrics of this server are served, or off',
   },
   serverHosts: {
     path: 'server.hosts',

@@ -23,7 +23,8 @@ export function renderSetting(setting: Setting, config: Config): string {
       return formatIpv4Range(config.vipRange);
     case 'metricsListen':
     case 'dnsListen':
-    case 'serverAdminListen': {
+    case 'serverAdminListen':
+    case 'serverMetricsListen': {
       const listen = config[setting];
       return listen === 'off' ? listen : formatAddressPort(listen.address, listen.port);
     }

@@ -99,6 +99,7 @@ export function layerSchema(mode: Mode) {
           serverL1Listen: file.server?.listen?.l1,
           serverL2Listen: file.server?.listen?.l2,
           serverAdminListen: file.server?.listen?.admin,
+          serverMetricsListen: file.server?.listen?.metrics,
           serverHosts: file.server?.hosts,
           serverAccount: file.server?.account,
           serverEtcd: file.server?.etcd,
@@ -155,6 +156,10 @@ const adminListen = leaf('address:port (IPv6 in brackets), an address alone for 
   return address === undefined || adminPort === undefined ? addressPort(value) : { address, port: adminPort };
 });
 
+const listen = leaf('address:port (IPv6 in brackets), or off', (value) =>
+  value === 'off' ? value : textual(addressPort)(value),
+);
+
 const port = leaf('address:port (IPv6 in brackets)', textual(addressPort));
 const account = leaf('1 to 63 of a-z, A-Z, 0-9, ., _ and -, beginning with a letter or digit', (value) => {
   try {
@@ -187,7 +192,7 @@ function etcdUrl(text: string): string | undefined {
 }
 
 const serverGroup = z.strictObject({
-  listen: z.strictObject({ l1: port, l2: port, admin: adminListen }).optional(),
+  listen: z.strictObject({ l1: port, l2: port, admin: adminListen, metrics: listen }).optional(),
   hosts: list('DNS names or IP addresses', (text) => (isHost(text) ? text : undefined)),
   account,
   etcd: list('http://host:port or https://host:port', etcdUrl),
@@ -233,9 +238,6 @@ const busyPoll = leaf(`1us to ${mostBusyPollUs}us, or off`, (value) => {
   return match === null ? undefined : between(1, mostBusyPollUs)(Number(match[1]));
 });
 
-const listen = leaf('address:port (IPv6 in brackets), or off', (value) =>
-  value === 'off' ? value : textual(addressPort)(value),
-);
 /** A suffix of names: with the two labels of a service and its namespace, and two of a port, there has to be room. */
 const MAX_ZONE_BYTES = 100;
 const zone = leaf('a domain of letters, digits and -, such as holdfast or cluster.local', (value) => {

@@ -416,7 +416,8 @@ export const errorCodes = {
   'metrics.not_served': {
     kind: 'unavailable',
     retry: true,
-    remedy: 'free the port: it is tried again by itself; or name another in metrics.listen and start again',
+    remedy:
+      'free the port: it is tried again by itself; or name another in metrics.listen (server.listen.metrics of a server) and start again',
   },
   'outbound.failed': { kind: 'unavailable', retry: true, remedy: 'check that the target can be reached from this machine' },
   'outbound.refused': { kind: 'denied', retry: false, remedy: 'name a target outside this machine, over http or https' },

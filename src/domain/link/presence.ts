@@ -5,6 +5,8 @@ import type { Nid, RegistrationId } from './model.js';
 export const SERVER_SILENCE_MS = 15_000;
 /** A node is offline after so much silence, or after so long without any server that has it. */
 export const NODE_SILENCE_MS = 30_000;
+/** A server of which nothing was heard for so long has ended; its nodes are offline by then. */
+export const SERVER_END_MS = 60_000;
 
 export const presencePrefix = 'presence/node/';
 export const presenceKey = (nid: Nid) => `${presencePrefix}${nid}`;
@@ -56,6 +58,11 @@ export function nodeState(silence: Silence): NodeState {
   if (orphanedMs > NODE_SILENCE_MS) return 'offline';
   if (orphanedMs > 0) return 'unknown';
   return silence.nodeMs > NODE_SILENCE_MS ? 'offline' : 'online';
+}
+
+/** Of a node that nobody has spoken of since the server began that is asked: it had no time yet to come back. */
+export function unheardState(sinceStartMs: number): NodeState {
+  return sinceStartMs > NODE_SILENCE_MS ? 'offline' : 'unknown';
 }
 
 /** Which of two heads is kept, and whether the newer one shows that the log's end was cut or written anew. */

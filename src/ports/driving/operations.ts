@@ -49,10 +49,43 @@ export interface FleetStatus {
   readonly nodes: number;
   readonly online: number;
   readonly offline: number;
-  /** Their server has gone, and no other has them yet. */
+  /** Their server has gone, and no other has them yet; or this one began just now. */
   readonly unknown: number;
   /** Unfinished instructions. */
   readonly unanswered: number;
+  /** Nodes whose streams are at this replica. */
+  readonly links: number;
+  /** Nodes that follow the log at this replica. */
+  readonly followers: number;
+  /** All that live, this one too, by id. */
+  readonly replicas: readonly ReplicaStatus[];
+  /** What it keeps everything in. */
+  readonly stores: readonly StoreStatus[];
+  /** Its own: of its authorities, and of the ports that are open. */
+  readonly certificates: readonly CertificateStatus[];
+}
+
+export interface ReplicaStatus {
+  readonly id: string;
+  /** Since it last said that it lives, milliseconds; 0 for the one that is asked. */
+  readonly silentMs: number;
+}
+
+export interface StoreStatus {
+  /** `control`: nodes, certificates, instructions and so on; `log`: services and endpoints. */
+  readonly name: 'control' | 'log';
+  readonly backend: 'embedded' | 'etcd';
+  /** Wall clock, milliseconds; undefined while it answers. */
+  readonly failingSince: number | undefined;
+  /** How long the newest call took that it answered; undefined before the first. */
+  readonly answeredInMs: number | undefined;
+}
+
+export interface CertificateStatus {
+  /** `registration`, `registration root` … */
+  readonly name: string;
+  /** Wall clock, milliseconds. */
+  readonly expiresAt: number;
 }
 
 /** A node's place in the overlay, as it was when it was read last. */
@@ -81,6 +114,15 @@ export interface OverlayPeerStatus {
   readonly ranges: readonly string[];
 }
 
+export interface DataPlaneStatus {
+  readonly threads: number;
+  readonly listeners: number;
+  readonly listenerBudget: number;
+  readonly failedListeners: number;
+  readonly activeConnections: number;
+  readonly connectionLimit: number;
+}
+
 export interface NodeStatus {
   readonly version: string;
   readonly mode: string;
@@ -91,14 +133,8 @@ export interface NodeStatus {
   readonly ready: boolean;
   readonly subsystems: readonly SubsystemStatus[];
   readonly log: { readonly revision: bigint; readonly logId: string; readonly objects: number; readonly ageMs: number };
-  readonly dataPlane: {
-    readonly threads: number;
-    readonly listeners: number;
-    readonly listenerBudget: number;
-    readonly failedListeners: number;
-    readonly activeConnections: number;
-    readonly connectionLimit: number;
-  };
+  /** Not of a control plane, which carries no traffic. */
+  readonly dataPlane?: DataPlaneStatus | undefined;
   readonly metricsListen: string;
   /** Not empty: degraded. */
   readonly problems: readonly StatusProblem[];

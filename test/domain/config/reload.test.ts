@@ -118,6 +118,7 @@ describe('planReload', () => {
       ['serverL1Listen', 'restart'],
       ['serverL2Listen', 'restart'],
       ['serverAdminListen', 'restart'],
+      ['serverMetricsListen', 'restart'],
       ['serverHosts', 'restart'],
       ['serverAccount', 'restart'],
       ['serverEtcd', 'restart'],

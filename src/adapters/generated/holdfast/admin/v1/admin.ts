@@ -166,7 +166,10 @@ export interface StatusResponse {
   startedAtMs: bigint;
   ready: boolean;
   subsystems: SubsystemStatus[];
-  log: LogStatus | undefined;
+  log:
+    | LogStatus
+    | undefined;
+  /** Absent for a control plane, which carries no traffic. */
   dataPlane:
     | DataPlaneStatus
     | undefined;
@@ -245,10 +248,42 @@ export interface FleetStatus {
   nodes: number;
   online: number;
   offline: number;
-  /** Their server has gone, and no other has them yet. */
+  /** Their server has gone, and no other has them yet; or this one began just now. */
   unknown: number;
   /** Unfinished instructions. */
   unanswered: number;
+  /** Nodes whose streams are at this replica. */
+  links: number;
+  /** Nodes that follow the log at this replica. */
+  followers: number;
+  /** All that live, this one too, by id. */
+  replicas: ReplicaStatus[];
+  stores: StoreStatus[];
+  /** Of its authorities, and of the ports that are open. */
+  certificates: CertificateStatus[];
+}
+
+export interface ReplicaStatus {
+  id: string;
+  /** Since it last said that it lives; 0 for the one that is asked. */
+  silentMs: bigint;
+}
+
+export interface StoreStatus {
+  /** `control`: nodes, certificates, instructions and so on; `log`: services and endpoints. */
+  name: string;
+  /** `embedded` or `etcd`. */
+  backend: string;
+  /** 0 while it answers. */
+  failingSinceMs: bigint;
+  /** How long the newest call took that it answered; absent before the first. */
+  answeredInMs?: number | undefined;
+}
+
+export interface CertificateStatus {
+  /** `registration`, `registration root` and so on. */
+  name: string;
+  expiresAtMs: bigint;
 }
 
 export interface SubsystemStatus {
@@ -2324,7 +2359,19 @@ export const LinkStatus: MessageFns<LinkStatus> = {
 };
 
 function createBaseFleetStatus(): FleetStatus {
-  return { server: "", nodes: 0, online: 0, offline: 0, unknown: 0, unanswered: 0 };
+  return {
+    server: "",
+    nodes: 0,
+    online: 0,
+    offline: 0,
+    unknown: 0,
+    unanswered: 0,
+    links: 0,
+    followers: 0,
+    replicas: [],
+    stores: [],
+    certificates: [],
+  };
 }
 
 export const FleetStatus: MessageFns<FleetStatus> = {
@@ -2346,6 +2393,21 @@ export const FleetStatus: MessageFns<FleetStatus> = {
     }
     if (message.unanswered !== 0) {
       writer.uint32(48).uint32(message.unanswered);
+    }
+    if (message.links !== 0) {
+      writer.uint32(56).uint32(message.links);
+    }
+    if (message.followers !== 0) {
+      writer.uint32(64).uint32(message.followers);
+    }
+    for (const v of message.replicas) {
+      ReplicaStatus.encode(v!, writer.uint32(74).fork()).join();
+    }
+    for (const v of message.stores) {
+      StoreStatus.encode(v!, writer.uint32(82).fork()).join();
+    }
+    for (const v of message.certificates) {
+      CertificateStatus.encode(v!, writer.uint32(90).fork()).join();
     }
     return writer;
   },
@@ -2411,6 +2473,46 @@ export const FleetStatus: MessageFns<FleetStatus> = {
             message.unanswered = reader.uint32();
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.links = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.followers = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.replicas.push(ReplicaStatus.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.stores.push(StoreStatus.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.certificates.push(CertificateStatus.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2434,6 +2536,249 @@ export const FleetStatus: MessageFns<FleetStatus> = {
     message.offline = object.offline ?? 0;
     message.unknown = object.unknown ?? 0;
     message.unanswered = object.unanswered ?? 0;
+    message.links = object.links ?? 0;
+    message.followers = object.followers ?? 0;
+    message.replicas = object.replicas?.map((e) => ReplicaStatus.fromPartial(e)) || [];
+    message.stores = object.stores?.map((e) => StoreStatus.fromPartial(e)) || [];
+    message.certificates = object.certificates?.map((e) => CertificateStatus.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseReplicaStatus(): ReplicaStatus {
+  return { id: "", silentMs: 0n };
+}
+
+export const ReplicaStatus: MessageFns<ReplicaStatus> = {
+  encode(message: ReplicaStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.silentMs !== 0n) {
+      if (BigInt.asIntN(64, message.silentMs) !== message.silentMs) {
+        throw new globalThis.Error("value provided for field message.silentMs of type int64 too large");
+      }
+      writer.uint32(16).int64(message.silentMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplicaStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplicaStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.silentMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplicaStatus>): ReplicaStatus {
+    return ReplicaStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplicaStatus>): ReplicaStatus {
+    const message = createBaseReplicaStatus();
+    message.id = object.id ?? "";
+    message.silentMs = (object.silentMs !== undefined && object.silentMs !== null) ? BigInt(object.silentMs) : 0n;
+    return message;
+  },
+};
+
+function createBaseStoreStatus(): StoreStatus {
+  return { name: "", backend: "", failingSinceMs: 0n, answeredInMs: undefined };
+}
+
+export const StoreStatus: MessageFns<StoreStatus> = {
+  encode(message: StoreStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.backend !== "") {
+      writer.uint32(18).string(message.backend);
+    }
+    if (message.failingSinceMs !== 0n) {
+      if (BigInt.asIntN(64, message.failingSinceMs) !== message.failingSinceMs) {
+        throw new globalThis.Error("value provided for field message.failingSinceMs of type int64 too large");
+      }
+      writer.uint32(24).int64(message.failingSinceMs);
+    }
+    if (message.answeredInMs !== undefined) {
+      writer.uint32(33).double(message.answeredInMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StoreStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStoreStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.backend = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.failingSinceMs = reader.int64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.answeredInMs = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StoreStatus>): StoreStatus {
+    return StoreStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StoreStatus>): StoreStatus {
+    const message = createBaseStoreStatus();
+    message.name = object.name ?? "";
+    message.backend = object.backend ?? "";
+    message.failingSinceMs = (object.failingSinceMs !== undefined && object.failingSinceMs !== null)
+      ? BigInt(object.failingSinceMs)
+      : 0n;
+    message.answeredInMs = object.answeredInMs ?? undefined;
+    return message;
+  },
+};
+
+function createBaseCertificateStatus(): CertificateStatus {
+  return { name: "", expiresAtMs: 0n };
+}
+
+export const CertificateStatus: MessageFns<CertificateStatus> = {
+  encode(message: CertificateStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.expiresAtMs !== 0n) {
+      if (BigInt.asIntN(64, message.expiresAtMs) !== message.expiresAtMs) {
+        throw new globalThis.Error("value provided for field message.expiresAtMs of type int64 too large");
+      }
+      writer.uint32(16).int64(message.expiresAtMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CertificateStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCertificateStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.expiresAtMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CertificateStatus>): CertificateStatus {
+    return CertificateStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CertificateStatus>): CertificateStatus {
+    const message = createBaseCertificateStatus();
+    message.name = object.name ?? "";
+    message.expiresAtMs = (object.expiresAtMs !== undefined && object.expiresAtMs !== null)
+      ? BigInt(object.expiresAtMs)
+      : 0n;
     return message;
   },
 };
