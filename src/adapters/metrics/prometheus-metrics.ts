@@ -1,7 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { splitListenerId } from '../../domain/dataplane/compile.js';
 import type { OutboxStats } from '../../domain/outbox/model.js';
+import type { BalancerStatus } from '../../ports/driving/api-balancer.js';
 import type { ListenerTraffic, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
+import { BalancerMetrics } from './balancer-metrics.js';
 import { CountedHistogram } from './counted-histogram.js';
 import { type LinkFigures, LinkMetrics } from './link-metrics.js';
 import { OverlayMetrics } from './overlay-metrics.js';
@@ -18,6 +20,8 @@ export interface MetricSources {
   readonly link?: () => LinkFigures;
   /** Of a node of a fleet. */
   readonly overlay?: () => OverlayStatus | undefined;
+  /** Of a node of a fleet. */
+  readonly apiBalancer?: () => BalancerStatus;
 }
 
 const SERVICE_LABELS = ['namespace', 'service', 'port'] as const;
@@ -34,6 +38,7 @@ export class PrometheusMetrics {
   readonly #sources: MetricSources;
   readonly #link: LinkMetrics | undefined;
   readonly #overlay: OverlayMetrics | undefined;
+  readonly #apiBalancer: BalancerMetrics | undefined;
   readonly #active = this.#gauge('connections_active', 'Open TCP connections', SERVICE_LABELS);
   readonly #connections = this.#counter('connections_total', 'TCP connections by how they ended', [...SERVICE_LABELS, 'result']);
   readonly #flowsActive = this.#gauge('udp_flows_active', 'Open UDP flows', SERVICE_LABELS);
@@ -67,6 +72,8 @@ export class PrometheusMetrics {
     this.#sources = sources;
     this.#link = sources.link === undefined ? undefined : new LinkMetrics(sources.link, this.#registry);
     this.#overlay = sources.overlay === undefined ? undefined : new OverlayMetrics(sources.overlay, this.#registry);
+    const { apiBalancer } = sources;
+    this.#apiBalancer = apiBalancer === undefined ? undefined : new BalancerMetrics(apiBalancer, this.#registry);
   }
 
   async render(): Promise<{ readonly text: string; readonly contentType: string }> {
@@ -77,6 +84,7 @@ export class PrometheusMetrics {
     this.#collectTraffic(this.#sources.listeners());
     this.#link?.collect();
     this.#overlay?.collect();
+    this.#apiBalancer?.collect();
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

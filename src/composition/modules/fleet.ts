@@ -138,7 +138,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons) =>
+      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons, apiServers) =>
         new NodeSessions({
           store,
           clock,
@@ -148,11 +148,14 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher, relay],
+          users: [dispatcher, relay, apiServers],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
         }),
-      [...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay, FleetPorts.book, FleetPorts.cordons],
+      [
+        ...([...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const),
+        ...([FleetPorts.book, FleetPorts.cordons, FleetPorts.apiServers] as const),
+      ],
     )
     .inSingletonScope();
   bind(FleetUseCases.instructions)
@@ -290,6 +293,7 @@ function bindServers(bind: Bind): void {
         events,
         overlay,
         pushes,
+        apiServers,
       ) => {
         const handler = new LogServiceHandler({ log, proposals, reads: nodeReads, clock });
         const nodeLogger = logger.child({ subsystem: 'nodes' });
@@ -305,6 +309,7 @@ function bindServers(bind: Bind): void {
               uploaded: (node, reply) => dispatcher.uploaded(node, reply),
             },
             new SyncedPeers(overlay, pushes),
+            (account) => apiServers.of(account),
           ),
           enrolment,
           revocations: view,
@@ -334,6 +339,7 @@ function bindServers(bind: Bind): void {
         FleetPorts.events,
         FleetPorts.overlay,
         FleetPorts.peerPushes,
+        FleetPorts.apiServers,
       ],
     )
     .inSingletonScope();
