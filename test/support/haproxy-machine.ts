@@ -10,7 +10,6 @@ import { FileBalancerConfig } from '../../src/adapters/loadbalancer/file-balance
 import { HaproxyRuntime } from '../../src/adapters/loadbalancer/haproxy-runtime.js';
 import { SystemdUnits } from '../../src/adapters/service/systemd-units.js';
 import { BalancerKeeper, type BalancerKeeperParts } from '../../src/app/loadbalancer/balancer-keeper.js';
-import { type HostPort, hostPort, type PortNumber } from '../../src/domain/kernel/network.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
 
 const sha256 = (text: string) => hash('sha256', text, 'hex');
@@ -104,11 +103,4 @@ async function freePort(): Promise<number> {
   await new Promise((resolve) => void server.close(resolve));
   if (address === null || typeof address === 'string') throw new Error('there is no port');
   return address.port;
-}
-
-/** An endpoint that the test knows to be one. */
-export function endpoint(text: string): HostPort {
-  const found = hostPort(text, 6_443 as PortNumber);
-  if (found === undefined) throw new Error(`no endpoint: ${text}`);
-  return found;
 }
