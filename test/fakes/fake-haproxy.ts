@@ -93,6 +93,7 @@ export class FakeHaproxy implements BalancerConfig, BalancerRuntime {
 
   async change(step: RuntimeStep, options: CallOptions): Promise<void> {
     this.#enter('change', options);
+    if (this.#description === undefined) throw new AgentError('loadbalancer.not_changed', { problem: 'connect ECONNREFUSED' });
     const has = this.#servers.some(({ name }) => name === step.name);
     if (has === (step.do === 'add'))
       throw new AgentError('loadbalancer.not_changed', { problem: `${step.do} ${step.name}: ${has ? 'Already exists' : 'No such'} server.` });

@@ -223,8 +223,9 @@ export class PresenceBoard implements ProblemSource {
   }
 }
 
-/** At the address that it says, or else where it calls from. */
-function controlPlaneOf({ aid, presence }: Local, { isCp, externalIpAddress }: Heartbeat): Presence['controlPlane'] {
+/** At the address that it says, or else where it calls from. One that could not read its roles is what it was. */
+function controlPlaneOf({ aid, presence }: Local, { isCp, rolesKnown, externalIpAddress }: Heartbeat): Presence['controlPlane'] {
+  if (!isCp && !rolesKnown) return presence.controlPlane;
   return isCp ? { aid, address: ipAddress(externalIpAddress) ?? addressPort(presence.address)?.address ?? '' } : undefined;
 }
 
