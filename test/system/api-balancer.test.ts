@@ -1,6 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { HostPort } from '../../src/domain/kernel/network.js';
+import { sourceArguments } from '../../src/adapters/threads/typescript-worker.js';
+import { formatHostPort, type HostPort } from '../../src/domain/kernel/network.js';
 import { apiServer, open, request } from '../support/api-servers.js';
 import { eventually } from '../support/eventually.js';
 import { HaproxyMachine } from '../support/haproxy-machine.js';
@@ -104,3 +109,66 @@ test('a server that dies is left, and its streams are cut so that their clients 
   const up = async () => (await machine.parts().runtime.observe(options))?.servers.map(({ isUp }) => isUp);
   await eventually(up).toEqual([false, true]);
 });
+
+test('killed before each of its steps, HAProxy serves on, and the next process gets it to the new list', async () => {
+  const machine = await HaproxyMachine.make();
+  const [a, b, c] = [await apiServer('a'), await apiServer('b'), await apiServer('c')];
+  const list = [b, c].map(({ endpoint }) => formatHostPort(endpoint));
+  let deaths = 0;
+  for (let step = 0; deaths === step; step++) {
+    await machine.keeper().bring([a.endpoint, b.endpoint], options);
+    const program = [join(import.meta.dirname, 'support/balance-and-die.ts'), machine.root, machine.port, step, ...list];
+    const child = spawn(process.execPath, [...sourceArguments, ...program.map(String)], { stdio: 'inherit' });
+    const [code, signal] = await once(child, 'exit');
+    expect(['a', 'b', 'c']).toContain(await request(machine.port));
+    if (signal === 'SIGKILL') deaths++;
+    else expect(code).toBe(0);
+    await machine.keeper().bring(step % 2 === 0 ? [b.endpoint, c.endpoint] : undefined, options);
+    await expectOneState(machine);
+  }
+  expect(deaths).toBeGreaterThan(12);
+  expect(await machine.calls()).toEqual(['restart']);
+});
+
+test('a broken file is repaired while HAProxy serves', async () => {
+  const machine = await HaproxyMachine.make();
+  const server = await apiServer('a');
+  await machine.keeper().bring([server.endpoint], options);
+  const good = await readFile(machine.file, 'utf8');
+  for (const broken of [good.slice(0, 400), '', `${good}frontend k8s_api\n`, good.replaceAll('127.0.0.1', '10.66.66.66')]) {
+    await writeFile(machine.file, broken);
+    await machine.keeper().bring(undefined, options);
+    expect(await readFile(machine.file, 'utf8')).toBe(good);
+    expect(await request(machine.port)).toBe('a');
+  }
+  expect(await machine.calls()).toEqual(['restart']);
+});
+
+test('streams of replaced workers are kept over two reloads, and however many reloads there are, 2 old workers at most', async () => {
+  const machine = await HaproxyMachine.make();
+  const server = await apiServer('a');
+  const streams = [];
+  for (let reload = 0; reload < 20; reload++) {
+    // Another time-out is another configuration.
+    await machine.keeper(60 + reload).bring([server.endpoint], options);
+    const stream = await open(machine.port);
+    expect(await stream.ask()).toBe('a');
+    streams.push(stream);
+    expect((await machine.workers()).length).toBeLessThanOrEqual(3);
+    expect(await streams.at(-2)?.ask()).toBe(reload === 0 ? undefined : 'a');
+  }
+  for (const stream of streams) stream.close();
+  expect((await machine.calls()).filter((call) => call === 'reload')).toHaveLength(19);
+});
+
+/** The process has what the file says, and the file what is remembered. */
+async function expectOneState(machine: HaproxyMachine): Promise<void> {
+  const { config, runtime } = machine.parts();
+  const remembered = (await config.remembered(options)) ?? [];
+  const text = await config.read(options);
+  const lines = [...(text ?? '').matchAll(/^ {4}server (\S+) (\S+) check/gm)].map(([, name, at]) => `${name} ${at}`);
+  expect(lines).toEqual(remembered.map(({ name, endpoint }) => `${name} ${formatHostPort(endpoint)}`));
+  const servers = (await runtime.observe(options))?.servers ?? [];
+  const ready = servers.filter(({ admin, isChecked }) => admin === 'ready' && isChecked);
+  expect(ready.map(({ name, address, port }) => `${name} ${address}:${port}`).toSorted()).toEqual(lines.toSorted());
+}
