@@ -96,7 +96,9 @@ export class FakeHaproxy implements BalancerConfig, BalancerRuntime {
     if (this.#description === undefined) throw new AgentError('loadbalancer.not_changed', { problem: 'connect ECONNREFUSED' });
     const has = this.#servers.some(({ name }) => name === step.name);
     if (has === (step.do === 'add'))
-      throw new AgentError('loadbalancer.not_changed', { problem: `${step.do} ${step.name}: ${has ? 'Already exists' : 'No such'} server.` });
+      throw new AgentError('loadbalancer.not_changed', {
+        problem: `${step.do} ${step.name}: ${has ? 'Already exists' : 'No such'} server.`,
+      });
     this.log.push(`${step.do} ${step.name}`);
     if (step.do === 'add') {
       const { address, port } = step;

@@ -31,7 +31,9 @@ export async function nodeCliRig() {
     status: () => apiBalancer.current,
     refresh: async () => apiBalancer.current,
   };
-  const admin = await adminRig({ node: { resync, memory, overlay, apiBalancer, etcd: membership, audit, logger: new FakeLogger() } });
+  const admin = await adminRig({
+    node: { resync, memory, overlay, apiBalancer, etcd: membership, audit, logger: new FakeLogger() },
+  });
   await admin.server.start();
   const cli = (args: readonly string[], options?: RunOptions) => run([...args, '--data-dir', admin.dataDir], options);
   return { ...admin, audit, resync, memory, overlay, apiBalancer, etcd, cli };

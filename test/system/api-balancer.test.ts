@@ -67,9 +67,7 @@ test(`${CHANGES} changes of the list under ${RATE} requests a second: no error, 
   const { sent, errors, perSecond } = await running.stop();
   for (const stream of streams) stream.close();
   const { reloads, changes } = keeper.counts();
-  console.log(
-    JSON.stringify({ sent, perSecond: Math.round(perSecond), errors: errors.length, reloads, changes, mostWorkers }),
-  );
+  console.log(JSON.stringify({ sent, perSecond: Math.round(perSecond), errors: errors.length, reloads, changes, mostWorkers }));
   expect(errors).toEqual([]);
   expect(perSecond).toBeGreaterThan(RATE / 2);
   expect(mostWorkers).toBeLessThanOrEqual(3);
@@ -155,7 +153,7 @@ test('streams of replaced workers are kept over two reloads, and however many re
     expect(await stream.ask()).toBe('a');
     streams.push(stream);
     expect((await machine.workers()).length).toBeLessThanOrEqual(3);
-    expect(await streams.at(-2)?.ask()).toBe(reload === 0 ? undefined : 'a');
+    for (const kept of streams.slice(-3)) expect(await kept.ask()).toBe('a');
   }
   for (const stream of streams) stream.close();
   expect((await machine.calls()).filter((call) => call === 'reload')).toHaveLength(19);

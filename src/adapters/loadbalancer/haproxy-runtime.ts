@@ -35,7 +35,8 @@ export class HaproxyRuntime implements BalancerRuntime {
     signal.throwIfAborted();
     for (const command of commandsOf(step)) {
       const said = (await this.#asked(command, signal)).trim();
-      if (!isTaken(command, said)) throw new AgentError('loadbalancer.not_changed', { problem: `${command}: ${said.slice(0, 500)}` });
+      if (!isTaken(command, said))
+        throw new AgentError('loadbalancer.not_changed', { problem: `${command}: ${said.slice(0, 500)}` });
     }
   }
 

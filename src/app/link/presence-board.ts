@@ -170,7 +170,13 @@ export class PresenceBoard implements ProblemSource {
   }
 
   #set(aid: Aid, presence: Presence): void {
-    this.#mine.set(presence.nid, { aid, presence, seenAt: this.#parts.clock.monotonic(), writtenSeen: presence.lastSeen, dirty: true });
+    this.#mine.set(presence.nid, {
+      aid,
+      presence,
+      seenAt: this.#parts.clock.monotonic(),
+      writtenSeen: presence.lastSeen,
+      dirty: true,
+    });
   }
 
   #changed(changes: readonly StoreChange[]): void {

@@ -62,7 +62,9 @@ export class BalancerKeeper {
     if (isEmpty && before === undefined) return { state: 'waiting' };
     const placed = await config.read(options);
     if (placed !== undefined && !mayReplace(placed, before !== undefined)) {
-      throw new AgentError('loadbalancer.foreign', { problem: 'the configuration of HAProxy is of somebody else, and serves something' });
+      throw new AgentError('loadbalancer.foreign', {
+        problem: 'the configuration of HAProxy is of somebody else, and serves something',
+      });
     }
     const running = await runtime.observe(options);
     const names = (running?.servers ?? []).map(({ name }) => name);
@@ -100,11 +102,7 @@ export class BalancerKeeper {
     return { servers, description };
   }
 
-  async #serve(
-    wanted: WantedServing,
-    before: RunningBalancer | undefined,
-    options: CallOptions,
-  ): Promise<RunningBalancer> {
+  async #serve(wanted: WantedServing, before: RunningBalancer | undefined, options: CallOptions): Promise<RunningBalancer> {
     const { units } = this.#parts;
     let running = before;
     for (let pass = 0; pass < PASSES; pass++) {
@@ -152,6 +150,8 @@ export class BalancerKeeper {
       if (running !== undefined && running.pid !== before?.pid && running.description === description) return running;
       await clock.sleep(LOOK_MS, options);
     }
-    throw new AgentError('loadbalancer.not_served', { problem: `it was asked to ${how}, and no worker of it has taken the file` });
+    throw new AgentError('loadbalancer.not_served', {
+      problem: `it was asked to ${how}, and no worker of it has taken the file`,
+    });
   }
 }

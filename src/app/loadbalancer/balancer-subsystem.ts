@@ -1,7 +1,7 @@
 import { AgentError } from '../../domain/kernel/errors.js';
 import { formatHostPort, type HostPort } from '../../domain/kernel/network.js';
-import { readPayload, SMALL_PAYLOAD_BYTES } from '../../domain/link/payload.js';
 import type { ServerMessage } from '../../domain/link/model.js';
+import { readPayload, SMALL_PAYLOAD_BYTES } from '../../domain/link/payload.js';
 import { readEndpoints } from '../../domain/loadbalancer/endpoints.js';
 import { BALANCER_PORT } from '../../domain/loadbalancer/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -163,7 +163,9 @@ export class BalancerSubsystem implements Subsystem, LinkUser, ProblemSource, Ap
 }
 
 function wrapped(error: unknown): AgentError {
-  return error instanceof AgentError ? error : new AgentError('loadbalancer.bad_list', { problem: messageOf(error) }, { cause: error });
+  return error instanceof AgentError
+    ? error
+    : new AgentError('loadbalancer.bad_list', { problem: messageOf(error) }, { cause: error });
 }
 
 function endpointsOf(reading: BalancerReading): string {

@@ -36,8 +36,7 @@ export const loadbalancerModule = new ContainerModule(({ bind }) => {
         return new BalancerSubsystem({
           keeper,
           // The link speaks to the balancer, and the balancer asks by the link.
-          ask: (type, jsonB64, timeoutMs, options) =>
-            container.get(NodeSubsystems.link).ask(type, jsonB64, timeoutMs, options),
+          ask: (type, jsonB64, timeoutMs, options) => container.get(NodeSubsystems.link).ask(type, jsonB64, timeoutMs, options),
           outbox,
           clock,
           random: Math.random,

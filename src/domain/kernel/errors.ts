@@ -373,7 +373,8 @@ export const errorCodes = {
   'loadbalancer.not_served': {
     kind: 'unavailable',
     retry: true,
-    remedy: 'look into the journal of HAProxy for why it does not take its file, as a port that somebody else has; it is tried again',
+    remedy:
+      'look into the journal of HAProxy for why it does not take its file, as a port that somebody else has; it is tried again',
   },
   'loadbalancer.refused': {
     kind: 'internal',

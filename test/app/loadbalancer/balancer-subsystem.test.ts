@@ -52,7 +52,8 @@ async function rig() {
     await clock.advance(1_000);
     return session;
   };
-  const events = async () => (await outbox.read(ZERO_SEQUENCE, 100, options)).map((record) => record.kind === 'event' && record.message);
+  const events = async () =>
+    (await outbox.read(ZERO_SEQUENCE, 100, options)).map((record) => record.kind === 'event' && record.message);
   return { clock, brought, asked, answer, next, subsystem, connect, events };
 }
 
@@ -139,7 +140,10 @@ test('a machine without HAProxy has no problem, whatever the list', async () => 
   next.isAbsent = true;
   answer.jsonB64 = payloadOf(['x y']);
   await connect();
-  expect([subsystem.problems(), subsystem.status()]).toEqual([[], { state: 'absent', port: 6_446, reloads: 1, changes: 2, servers: [] }]);
+  expect([subsystem.problems(), subsystem.status()]).toEqual([
+    [],
+    { state: 'absent', port: 6_446, reloads: 1, changes: 2, servers: [] },
+  ]);
 });
 
 test('people and the loop go one after the other', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { FleetApiServers } from '../../../src/app/loadbalancer/fleet-api-servers.js';
 import type { NodeSession } from '../../../src/app/link/node-session.js';
 import type { SeenNode } from '../../../src/app/link/presence-board.js';
+import { FleetApiServers } from '../../../src/app/loadbalancer/fleet-api-servers.js';
 import { aid, type LinkMessage, nid } from '../../../src/domain/link/model.js';
 import { readPayload } from '../../../src/domain/link/payload.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
@@ -48,7 +48,10 @@ test('is a second old at most', async () => {
 test('a node that asks on its stream is answered under its tag, and nothing else is its', () => {
   const { fleet } = servers([node('a', { aid: acme, address: '10.0.0.1' })]);
   const sent: LinkMessage[] = [];
-  const session = { identity: { aid: acme }, send: async (message: LinkMessage) => sent.push(message) > 0 } as unknown as NodeSession;
+  const session = {
+    identity: { aid: acme },
+    send: async (message: LinkMessage) => sent.push(message) > 0,
+  } as unknown as NodeSession;
   expect(fleet.received(session, { type: 'AmIVIPHolder', tag: 'x', jsonB64: '' })).toBe(false);
   expect(fleet.received(session, { type: 'GetControlPlaneNodes', tag: 'q-1', jsonB64: '' })).toBe(true);
   expect(sent.map(({ type, tag, jsonB64 }) => [type, tag, readPayload(jsonB64, 1_000)])).toEqual([

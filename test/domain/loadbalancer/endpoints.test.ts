@@ -4,10 +4,29 @@ import { readEndpoints } from '../../../src/domain/loadbalancer/endpoints.js';
 test.each([
   [[], []],
   [['https://10.0.0.1:6443'], [['10.0.0.1', 6443]]],
-  [['10.0.0.1:7443', 'https://cp.example/'], [['10.0.0.1', 7443], ['cp.example', 6443]]],
-  [['https://[FD00::1]:6443', '[fd00:0::2]:6443', 'fd00::3'], [['fd00::1', 6443], ['fd00::2', 6443], ['fd00::3', 6443]]],
+  [
+    ['10.0.0.1:7443', 'https://cp.example/'],
+    [
+      ['10.0.0.1', 7443],
+      ['cp.example', 6443],
+    ],
+  ],
+  [
+    ['https://[FD00::1]:6443', '[fd00:0::2]:6443', 'fd00::3'],
+    [
+      ['fd00::1', 6443],
+      ['fd00::2', 6443],
+      ['fd00::3', 6443],
+    ],
+  ],
   [['CP.example:1', 'cp.example:1', 'https://cp.example:1'], [['cp.example', 1]]],
-  [['127.0.0.1:6443', 'localhost:6443'], [['127.0.0.1', 6443], ['localhost', 6443]]],
+  [
+    ['127.0.0.1:6443', 'localhost:6443'],
+    [
+      ['127.0.0.1', 6443],
+      ['localhost', 6443],
+    ],
+  ],
 ])('%j are read', (list, expected) => {
   const read = readEndpoints(list);
   expect(read.ok && read.endpoints.map(({ host, port }) => [host, port])).toEqual(expected);
@@ -19,7 +38,7 @@ test.each([
   '10.0.0.1:6443\r\n',
   'https://10.0.0.1:6443 # x',
   '10.0.0.1:6443;shutdown',
-  '${HOME}:6443',
+  '$HOME:6443',
   '%[env(HOME)]:6443',
   '"10.0.0.1":6443',
   '10.0.0.1\\:6443',

@@ -20,7 +20,10 @@ test('an endpoint keeps its server, and a new one gets a number that nobody has'
 
 test('a number that still drains is given to nobody else', () => {
   const first = named(['10.0.0.1', '10.0.0.2']);
-  expect(shown(named(['10.0.0.1', '10.0.0.4'], first, ['api-1', 'api-2']))).toEqual(['api-1 10.0.0.1:6443', 'api-3 10.0.0.4:6443']);
+  expect(shown(named(['10.0.0.1', '10.0.0.4'], first, ['api-1', 'api-2']))).toEqual([
+    'api-1 10.0.0.1:6443',
+    'api-3 10.0.0.4:6443',
+  ]);
 });
 
 test('the same endpoints in any order are the same servers, each with one name', () => {
@@ -32,7 +35,9 @@ test('the same endpoints in any order are the same servers, each with one name',
       const servers = named(texts(after), known);
       expect(named(texts(after.toReversed()), servers)).toEqual(servers);
       expect(new Set(servers.map(({ name }) => name)).size).toBe(after.length);
-      const kept = servers.filter((one) => known.some((other) => formatHostPort(other.endpoint) === formatHostPort(one.endpoint)));
+      const kept = servers.filter((one) =>
+        known.some((other) => formatHostPort(other.endpoint) === formatHostPort(one.endpoint)),
+      );
       for (const one of kept) expect(known).toContainEqual(one);
     }),
   );

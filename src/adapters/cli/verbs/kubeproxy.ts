@@ -7,7 +7,7 @@ export function addKubeproxy(program: Command, { context, done }: Wiring): void 
   client(kubeproxy.command('list').description('the API servers and how each is; exit code 4 when one is not up')).action(
     async (options) => done(await (await import('../kubeproxy.js')).listBalanced(context, options)),
   );
-  client(kubeproxy.command('refresh').description('ask the control plane for them now, and show them')).action(
-    async (options) => done(await (await import('../kubeproxy.js')).refreshBalanced(context, options)),
+  client(kubeproxy.command('refresh').description('ask the control plane for them now, and show them')).action(async (options) =>
+    done(await (await import('../kubeproxy.js')).refreshBalanced(context, options)),
   );
 }
