@@ -55,6 +55,7 @@ export async function open(port: number, host = '127.0.0.1'): Promise<Stream> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const timer = setTimeout(() => reject(new Error('no answer within 5 s')), 5_000);
     const onClose = () => reject(new Error('the connection was cut'));
+    if (socket.destroyed || socket.readableEnded) onClose();
     socket.once('close', onClose);
     socket.once('data', (data: Buffer) => resolve(data.toString().trim()));
     return promise.finally(() => {

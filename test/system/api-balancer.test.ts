@@ -4,11 +4,16 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { SystemClock } from '../../src/adapters/clock/system-clock.js';
+import { MemoryOutbox } from '../../src/adapters/outbox/memory-outbox.js';
 import { sourceArguments } from '../../src/adapters/threads/typescript-worker.js';
+import { BalancerSubsystem } from '../../src/app/loadbalancer/balancer-subsystem.js';
 import { formatHostPort, type HostPort } from '../../src/domain/kernel/network.js';
+import { payloadOf } from '../../src/domain/link/payload.js';
 import { apiServer, open, request } from '../support/api-servers.js';
 import { eventually } from '../support/eventually.js';
 import { HaproxyMachine } from '../support/haproxy-machine.js';
+import { FakeSession } from '../support/instruction-rig.js';
 
 const options = { signal: new AbortController().signal };
 const isFull = process.env.HOLDFAST_TEST_SIZE === 'full';
@@ -74,15 +79,17 @@ test(`${CHANGES} changes of the list under ${RATE} requests a second: no error, 
   expect(changes).toBeGreaterThan(CHANGES / 2);
 });
 
-test('an idle stream outlives the request time-out, and one that was never answered does not', async () => {
+test('an idle stream outlives the request time-out, and one that says nothing does not', async () => {
   const machine = await HaproxyMachine.make();
   const server = await apiServer('a');
   await machine.keeper(1).bring([server.endpoint], options);
   const stream = await open(machine.port);
   expect(await stream.ask()).toBe('a');
+  const silent = await open(machine.port);
   await sleep(4_000);
   expect(await stream.ask()).toBe('a');
   stream.close();
+  await expect(silent.ask()).rejects.toThrow('the connection was cut');
 });
 
 test('an IPv6 endpoint is balanced over, and the balancer is reached by IPv6', async () => {
@@ -142,7 +149,7 @@ test('a broken file is repaired while HAProxy serves', async () => {
   expect(await machine.calls()).toEqual(['restart']);
 });
 
-test('streams of replaced workers are kept over two reloads, and however many reloads there are, 2 old workers at most', async () => {
+test('streams outlive a reload, and however many reloads there are, there are 2 old workers at most', async () => {
   const machine = await HaproxyMachine.make();
   const server = await apiServer('a');
   const streams = [];
@@ -153,10 +160,37 @@ test('streams of replaced workers are kept over two reloads, and however many re
     expect(await stream.ask()).toBe('a');
     streams.push(stream);
     expect((await machine.workers()).length).toBeLessThanOrEqual(3);
-    for (const kept of streams.slice(-3)) expect(await kept.ask()).toBe('a');
+    for (const kept of streams.slice(-2)) expect(await kept.ask()).toBe('a');
   }
   for (const stream of streams) stream.close();
   expect((await machine.calls()).filter((call) => call === 'reload')).toHaveLength(19);
+});
+
+test('an injection through an endpoint is refused whole, and HAProxy serves the last list on', async () => {
+  const machine = await HaproxyMachine.make();
+  const [a, evil] = [await apiServer('a'), await apiServer('evil')];
+  const good = formatHostPort(a.endpoint);
+  let list: readonly string[] = [good];
+  const balancer = new BalancerSubsystem({
+    keeper: machine.keeper(),
+    ask: async (type) => ({ type, tag: 't', jsonB64: payloadOf(list) }),
+    outbox: new MemoryOutbox(10),
+    clock: new SystemClock(),
+    random: () => 0,
+    logger: machine.logger,
+  });
+  balancer.opened(new FakeSession());
+  await balancer.refresh(options);
+  const file = await readFile(machine.file, 'utf8');
+  const other = formatHostPort(evil.endpoint);
+  for (const bad of [`${good}\n    server x ${other}`, `${other} check`, `${good}#`, 'unix@/tmp/x', `${other}\r\n`, '$HOME:1']) {
+    list = [good, bad];
+    await expect(balancer.refresh(options)).rejects.toThrow(/^loadbalancer.bad_list: .*is no endpoint of an API server/);
+    expect(await readFile(machine.file, 'utf8')).toBe(file);
+    expect(await request(machine.port)).toBe('a');
+  }
+  expect(balancer.problems()).toHaveLength(1);
+  expect(await machine.calls()).toEqual(['restart']);
 });
 
 /** The process has what the file says, and the file what is remembered. */

@@ -4,6 +4,7 @@ import type { ApiServer, RunningBalancer, RuntimeStep } from '../../domain/loadb
 import { nameServers } from '../../domain/loadbalancer/names.js';
 import { planServing, type WantedServing } from '../../domain/loadbalancer/plan.js';
 import { type BalancerSettings, mayReplace, renderConfig } from '../../domain/loadbalancer/render.js';
+import type { UnitState } from '../../domain/service/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { BalancerConfig } from '../../ports/loadbalancer/balancer-config.js';
@@ -56,7 +57,8 @@ export class BalancerKeeper {
    */
   async bring(list: readonly HostPort[] | undefined, options: CallOptions): Promise<BalancerReading> {
     const { config, runtime } = this.#parts;
-    if (!(await this.#isInstalled(options))) return { state: 'absent' };
+    const unit = await this.#unit(options);
+    if (unit?.isKnown !== true) return { state: 'absent' };
     const before = await config.remembered(options);
     const isEmpty = list === undefined || list.length === 0;
     if (isEmpty && before === undefined) return { state: 'waiting' };
@@ -70,14 +72,15 @@ export class BalancerKeeper {
     const names = (running?.servers ?? []).map(({ name }) => name);
     const servers = isEmpty ? (before ?? []) : nameServers(list, before ?? [], names);
     const wanted = await this.#place(servers, { before, placed }, options);
-    return { state: 'serving', servers, running: await this.#serve(wanted, running, options) };
+    return { state: 'serving', servers, running: await this.#serve(wanted, { isActive: unit.isActive, running }, options) };
   }
 
-  async #isInstalled(options: CallOptions): Promise<boolean> {
+  /** Undefined where nobody runs services. */
+  async #unit(options: CallOptions): Promise<UnitState | undefined> {
     try {
-      return (await this.#parts.units.state(HAPROXY_UNIT, options)).isKnown;
+      return await this.#parts.units.state(HAPROXY_UNIT, options);
     } catch (error) {
-      if (error instanceof AgentError && error.code === 'service.unmanaged') return false;
+      if (error instanceof AgentError && error.code === 'service.unmanaged') return undefined;
       throw error;
     }
   }
@@ -102,11 +105,13 @@ export class BalancerKeeper {
     return { servers, description };
   }
 
-  async #serve(wanted: WantedServing, before: RunningBalancer | undefined, options: CallOptions): Promise<RunningBalancer> {
-    const { units } = this.#parts;
-    let running = before;
+  async #serve(
+    wanted: WantedServing,
+    before: { readonly isActive: boolean; readonly running: RunningBalancer | undefined },
+    options: CallOptions,
+  ): Promise<RunningBalancer> {
+    let { isActive, running } = before;
     for (let pass = 0; pass < PASSES; pass++) {
-      const { isActive } = await units.state(HAPROXY_UNIT, options);
       const plan = planServing(wanted, isActive, running);
       if (plan.do === 'change') {
         // A server whose last connections are still ending goes with the next look.
@@ -116,6 +121,7 @@ export class BalancerKeeper {
       } else {
         if (plan.do === 'reload') this.#parts.logger.info('HAProxy is reloaded', { because: plan.because });
         running = await this.#load(wanted, running, plan.do === 'start' ? 'restart' : 'reload', options);
+        isActive = true;
       }
     }
     throw new AgentError('loadbalancer.not_served', { problem: 'its servers do not stay as they are set' });

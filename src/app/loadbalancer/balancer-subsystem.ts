@@ -131,13 +131,15 @@ export class BalancerSubsystem implements Subsystem, LinkUser, ProblemSource, Ap
   /** What is there is kept up whatever the control plane says; then it is told what is wrong with its list. */
   async #look(options: CallOptions): Promise<void> {
     const { keeper } = this.#parts;
+    if (this.#reading.state === 'absent') this.#reading = await keeper.bring(undefined, options);
+    // Without HAProxy there is no need of a list.
+    if (this.#reading.state === 'absent') return;
     const asked = this.#session === undefined ? undefined : await this.#list(options).catch((error: unknown) => wrapped(error));
     options.signal.throwIfAborted();
     const before = endpointsOf(this.#reading);
     this.#reading = await keeper.bring(asked instanceof AgentError ? undefined : asked, options);
     const after = endpointsOf(this.#reading);
     if (after !== before && after !== '') this.#tell('info', `the API is balanced over ${after}`);
-    // A machine without HAProxy needs no list.
     if (asked instanceof AgentError && this.#reading.state !== 'absent') throw asked;
   }
 
@@ -185,11 +187,7 @@ function serversOf({ servers, running }: Extract<BalancerReading, { state: 'serv
   return [
     ...listed,
     ...leaving.map(({ name, host, address, port, sessions }): BalancedServer => {
-      return { name, endpoint: formatHostPortOf(host || (address ?? ''), port), state: 'draining', sessions };
+      return { name, endpoint: formatHostPort({ host: host || (address ?? ''), port }), state: 'draining', sessions };
     }),
   ];
-}
-
-function formatHostPortOf(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

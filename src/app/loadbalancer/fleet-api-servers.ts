@@ -1,4 +1,4 @@
-import { formatHostPort, ipAddress, type PortNumber } from '../../domain/kernel/network.js';
+import { formatHostPort, ipAddress } from '../../domain/kernel/network.js';
 import type { ControlPlaneNode } from '../../domain/link/calls.js';
 import type { Aid, LinkMessage } from '../../domain/link/model.js';
 import { payloadOf } from '../../domain/link/payload.js';
@@ -56,7 +56,7 @@ export class FleetApiServers implements NodeUser {
       const [vpnIp = ''] = overlay.setOf(nid).address.split('/');
       const address = ipAddress(vpnIp) ?? ipAddress(controlPlane.address);
       if (address === undefined) continue;
-      const kubeEndpoint = `https://${formatHostPort({ host: address, port: API_SERVER_PORT as PortNumber })}`;
+      const kubeEndpoint = `https://${formatHostPort({ host: address, port: API_SERVER_PORT })}`;
       lists.set(controlPlane.aid, [...(lists.get(controlPlane.aid) ?? []), { vpnIp, kubeEndpoint }]);
     }
     return lists;

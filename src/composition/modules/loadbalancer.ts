@@ -13,7 +13,7 @@ import { FleetPorts, NodeSubsystems, Ports, Root, UseCases } from '../tokens.js'
 /** As Debian's haproxy.service has them. */
 const CONFIG_FILE = '/etc/haproxy/haproxy.cfg' as AbsolutePath;
 const SOCKET = '/run/haproxy/admin.sock' as AbsolutePath;
-/** Of a connection that nobody answers. */
+/** Of a connection that says nothing. */
 const REQUEST_SECONDS = 60;
 
 /** The balancer of the cluster's API on an agent's machine. */

@@ -16,7 +16,7 @@ export interface BalancerSettings {
   readonly socket: string;
   /** Without it, an IPv6 socket cannot be made. */
   readonly hasIpv6: boolean;
-  /** Of a connection that has not been answered, seconds. */
+  /** How long a connection may say nothing before it is taken for one, seconds. */
   readonly requestSeconds: number;
 }
 
@@ -52,9 +52,9 @@ global
     chroot /var/lib/haproxy
     user haproxy
     group haproxy
-    # A worker that was replaced keeps its streams for an hour, and over two reloads.
+    # A worker that was replaced keeps its streams for an hour, and over the next reload: while it ends, there are two of them.
     hard-stop-after 1h
-    mworker-max-reloads 2
+    mworker-max-reloads 1
 
 defaults
     mode tcp
@@ -80,6 +80,10 @@ defaults
 ${servers.some(isNamed) ? '\nresolvers node\n    parse-resolv-conf\n' : ''}
 frontend ${FRONTEND}
     bind ${hasIpv6 ? `:::${port} v4v6` : `*:${port}`}
+    # A tunnel begins with the client's first byte, as of TLS; before it, the time-out of requests is in force.
+    tcp-request inspect-delay ${requestSeconds}s
+    tcp-request content accept if { req.len gt 0 }
+    tcp-request content reject
     default_backend ${BACKEND}
 
 backend ${BACKEND}

@@ -17,9 +17,9 @@ global
     chroot /var/lib/haproxy
     user haproxy
     group haproxy
-    # A worker that was replaced keeps its streams for an hour, and over two reloads.
+    # A worker that was replaced keeps its streams for an hour, and over the next reload: while it ends, there are two of them.
     hard-stop-after 1h
-    mworker-max-reloads 2
+    mworker-max-reloads 1
 
 defaults
     mode tcp
@@ -45,6 +45,10 @@ defaults
 
 frontend k8s_api
     bind :::6446 v4v6
+    # A tunnel begins with the client's first byte, as of TLS; before it, the time-out of requests is in force.
+    tcp-request inspect-delay 60s
+    tcp-request content accept if { req.len gt 0 }
+    tcp-request content reject
     default_backend k8s_api_backend
 
 backend k8s_api_backend
