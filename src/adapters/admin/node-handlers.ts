@@ -48,10 +48,10 @@ export function nodeHandlers(
       const { failed, ...synced } = await audited.run(record, { signal }, () => overlay.sync({ signal }));
       return { ...synced, failed: failed.map((one) => ({ ...one })) };
     }),
-    getApiBalancer: calls.unary(async () => balancerToWire(apiBalancer.status())),
+    getApiBalancer: calls.unary(async () => ({ balancer: balancerToWire(apiBalancer.status()) })),
     refreshApiBalancer: calls.unary(async (_request, signal, caller) => {
       const record = { caller, type: 'admin.refresh', tag: 'kubeproxy', payload: '' };
-      return balancerToWire(await audited.run(record, { signal }, () => apiBalancer.refresh({ signal })));
+      return { balancer: balancerToWire(await audited.run(record, { signal }, () => apiBalancer.refresh({ signal }))) };
     }),
     ...etcdHandlers(calls, etcd, audited),
   };

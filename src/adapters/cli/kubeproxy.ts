@@ -4,15 +4,19 @@ import { structured, table } from './output.js';
 
 /** Code 4 when it fails, or an API server is not up. */
 export async function listBalanced(context: CliContext, options: GlobalOptions): Promise<ExitCode> {
-  return shown(context, options, await withClient(context, options, (client) => client.getApiBalancer(context)));
+  const { balancer } = await withClient(context, options, (client) => client.getApiBalancer(context));
+  return shown(context, options, balancer);
 }
 
 /** As `listBalanced`, once the control plane has been asked. */
 export async function refreshBalanced(context: CliContext, options: GlobalOptions): Promise<ExitCode> {
-  return shown(context, options, await withClient(context, options, (client) => client.refreshApiBalancer(context)));
+  const { balancer } = await withClient(context, options, (client) => client.refreshApiBalancer(context));
+  return shown(context, options, balancer);
 }
 
-function shown({ console }: CliContext, { output }: GlobalOptions, balancer: ApiBalancer): ExitCode {
+const nothing: ApiBalancer = { state: '', port: 0, servers: [], reloads: 0, changes: 0 };
+
+function shown({ console }: CliContext, { output }: GlobalOptions, balancer: ApiBalancer = nothing): ExitCode {
   const { state, port, servers } = balancer;
   if (output !== 'table') console.out(structured(output, balancer));
   else if (state === 'absent') console.out('this machine has no HAProxy\n');

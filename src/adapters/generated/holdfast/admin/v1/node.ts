@@ -136,7 +136,15 @@ export interface PromoteEtcdMemberResponse {
 export interface GetApiBalancerRequest {
 }
 
+export interface GetApiBalancerResponse {
+  balancer: ApiBalancer | undefined;
+}
+
 export interface RefreshApiBalancerRequest {
+}
+
+export interface RefreshApiBalancerResponse {
+  balancer: ApiBalancer | undefined;
 }
 
 export interface ApiBalancer {
@@ -1491,6 +1499,63 @@ export const GetApiBalancerRequest: MessageFns<GetApiBalancerRequest> = {
   },
 };
 
+function createBaseGetApiBalancerResponse(): GetApiBalancerResponse {
+  return { balancer: undefined };
+}
+
+export const GetApiBalancerResponse: MessageFns<GetApiBalancerResponse> = {
+  encode(message: GetApiBalancerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.balancer !== undefined) {
+      ApiBalancer.encode(message.balancer, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetApiBalancerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetApiBalancerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.balancer = ApiBalancer.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetApiBalancerResponse>): GetApiBalancerResponse {
+    return GetApiBalancerResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetApiBalancerResponse>): GetApiBalancerResponse {
+    const message = createBaseGetApiBalancerResponse();
+    message.balancer = (object.balancer !== undefined && object.balancer !== null)
+      ? ApiBalancer.fromPartial(object.balancer)
+      : undefined;
+    return message;
+  },
+};
+
 function createBaseRefreshApiBalancerRequest(): RefreshApiBalancerRequest {
   return {};
 }
@@ -1530,6 +1595,63 @@ export const RefreshApiBalancerRequest: MessageFns<RefreshApiBalancerRequest> = 
   },
   fromPartial(_: DeepPartial<RefreshApiBalancerRequest>): RefreshApiBalancerRequest {
     const message = createBaseRefreshApiBalancerRequest();
+    return message;
+  },
+};
+
+function createBaseRefreshApiBalancerResponse(): RefreshApiBalancerResponse {
+  return { balancer: undefined };
+}
+
+export const RefreshApiBalancerResponse: MessageFns<RefreshApiBalancerResponse> = {
+  encode(message: RefreshApiBalancerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.balancer !== undefined) {
+      ApiBalancer.encode(message.balancer, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RefreshApiBalancerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRefreshApiBalancerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.balancer = ApiBalancer.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RefreshApiBalancerResponse>): RefreshApiBalancerResponse {
+    return RefreshApiBalancerResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RefreshApiBalancerResponse>): RefreshApiBalancerResponse {
+    const message = createBaseRefreshApiBalancerResponse();
+    message.balancer = (object.balancer !== undefined && object.balancer !== null)
+      ? ApiBalancer.fromPartial(object.balancer)
+      : undefined;
     return message;
   },
 };
@@ -1815,8 +1937,9 @@ export const NodeServiceService = {
     requestSerialize: (value: GetApiBalancerRequest): Buffer =>
       Buffer.from(GetApiBalancerRequest.encode(value).finish()),
     requestDeserialize: (value: Buffer): GetApiBalancerRequest => GetApiBalancerRequest.decode(value),
-    responseSerialize: (value: ApiBalancer): Buffer => Buffer.from(ApiBalancer.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ApiBalancer => ApiBalancer.decode(value),
+    responseSerialize: (value: GetApiBalancerResponse): Buffer =>
+      Buffer.from(GetApiBalancerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetApiBalancerResponse => GetApiBalancerResponse.decode(value),
   },
   /** Asks the control plane for the list of API servers now, and brings the balancer to it. */
   refreshApiBalancer: {
@@ -1826,8 +1949,9 @@ export const NodeServiceService = {
     requestSerialize: (value: RefreshApiBalancerRequest): Buffer =>
       Buffer.from(RefreshApiBalancerRequest.encode(value).finish()),
     requestDeserialize: (value: Buffer): RefreshApiBalancerRequest => RefreshApiBalancerRequest.decode(value),
-    responseSerialize: (value: ApiBalancer): Buffer => Buffer.from(ApiBalancer.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ApiBalancer => ApiBalancer.decode(value),
+    responseSerialize: (value: RefreshApiBalancerResponse): Buffer =>
+      Buffer.from(RefreshApiBalancerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RefreshApiBalancerResponse => RefreshApiBalancerResponse.decode(value),
   },
 } as const;
 
@@ -1847,9 +1971,9 @@ export interface NodeServiceServer extends UntypedServiceImplementation {
   /** Gives a learner that has caught up a vote. */
   promoteEtcdMember: handleUnaryCall<PromoteEtcdMemberRequest, PromoteEtcdMemberResponse>;
   /** The API servers that this node balances over, as they were seen last. */
-  getApiBalancer: handleUnaryCall<GetApiBalancerRequest, ApiBalancer>;
+  getApiBalancer: handleUnaryCall<GetApiBalancerRequest, GetApiBalancerResponse>;
   /** Asks the control plane for the list of API servers now, and brings the balancer to it. */
-  refreshApiBalancer: handleUnaryCall<RefreshApiBalancerRequest, ApiBalancer>;
+  refreshApiBalancer: handleUnaryCall<RefreshApiBalancerRequest, RefreshApiBalancerResponse>;
 }
 
 export interface NodeServiceClient extends Client {
@@ -1968,34 +2092,34 @@ export interface NodeServiceClient extends Client {
   /** The API servers that this node balances over, as they were seen last. */
   getApiBalancer(
     request: GetApiBalancerRequest,
-    callback: (error: ServiceError | null, response: ApiBalancer) => void,
+    callback: (error: ServiceError | null, response: GetApiBalancerResponse) => void,
   ): ClientUnaryCall;
   getApiBalancer(
     request: GetApiBalancerRequest,
     metadata: Metadata,
-    callback: (error: ServiceError | null, response: ApiBalancer) => void,
+    callback: (error: ServiceError | null, response: GetApiBalancerResponse) => void,
   ): ClientUnaryCall;
   getApiBalancer(
     request: GetApiBalancerRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ApiBalancer) => void,
+    callback: (error: ServiceError | null, response: GetApiBalancerResponse) => void,
   ): ClientUnaryCall;
   /** Asks the control plane for the list of API servers now, and brings the balancer to it. */
   refreshApiBalancer(
     request: RefreshApiBalancerRequest,
-    callback: (error: ServiceError | null, response: ApiBalancer) => void,
+    callback: (error: ServiceError | null, response: RefreshApiBalancerResponse) => void,
   ): ClientUnaryCall;
   refreshApiBalancer(
     request: RefreshApiBalancerRequest,
     metadata: Metadata,
-    callback: (error: ServiceError | null, response: ApiBalancer) => void,
+    callback: (error: ServiceError | null, response: RefreshApiBalancerResponse) => void,
   ): ClientUnaryCall;
   refreshApiBalancer(
     request: RefreshApiBalancerRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ApiBalancer) => void,
+    callback: (error: ServiceError | null, response: RefreshApiBalancerResponse) => void,
   ): ClientUnaryCall;
 }
 
