@@ -15,6 +15,7 @@ import { etcdModule } from './modules/etcd.js';
 import { healthModule } from './modules/health.js';
 import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
+import { loadbalancerModule } from './modules/loadbalancer.js';
 import { metricsModule } from './modules/metrics.js';
 import { overlayModule } from './modules/overlay.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
@@ -33,6 +34,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     linkModule,
     kubernetesModule,
     overlayModule,
+    loadbalancerModule,
     dnsmasqModule,
     etcdModule,
     dataplaneModule,
@@ -60,6 +62,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),
     container.get(NodeSubsystems.overlay),
+    container.get(NodeSubsystems.balancer),
     container.get(NodeSubsystems.engine),
     container.get(NodeSubsystems.renewal),
     container.get(NodeSubsystems.link),

@@ -8,6 +8,7 @@ import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { fleetModule } from './modules/fleet.js';
 import { fleetMetricsModule } from './modules/fleet-metrics.js';
+import { fleetApiServersModule } from './modules/loadbalancer.js';
 import { logModule } from './modules/log.js';
 import { fleetOverlayModule } from './modules/overlay.js';
 import { remoteAdminModule } from './modules/remote-admin.js';
@@ -23,7 +24,7 @@ export function buildServerContainer(facts: Facts, logger: Logger, controlPlane:
   container.bind(Ports.logger).toConstantValue(logger);
   container.bind(Ports.ownedLog).toConstantValue(controlPlane.log);
   container.load(coreModule, auditModule, serverModule, logModule);
-  container.load(fleetModule, fleetOverlayModule, remoteAdminModule, fleetMetricsModule);
+  container.load(fleetModule, fleetOverlayModule, fleetApiServersModule, remoteAdminModule, fleetMetricsModule);
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;

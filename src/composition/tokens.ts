@@ -40,6 +40,8 @@ import type { KubernetesEffect } from '../app/kubernetes/kubernetes-effect.js';
 import type { LinkSubsystem } from '../app/link/link-subsystem.js';
 import type { NodeSessions } from '../app/link/node-sessions.js';
 import type { PresenceBoard } from '../app/link/presence-board.js';
+import type { BalancerSubsystem } from '../app/loadbalancer/balancer-subsystem.js';
+import type { FleetApiServers } from '../app/loadbalancer/fleet-api-servers.js';
 import type { BoundNodeNames } from '../app/log/bound-node-names.js';
 import type { GuardedProposals } from '../app/log/guarded-proposals.js';
 import type { LocalLog } from '../app/log/local-log.js';
@@ -63,6 +65,7 @@ import type { DataPlane } from '../ports/dataplane/data-plane.js';
 import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
 import type { AdminCertificates } from '../ports/driving/admin-certificates.js';
+import type { BalancerStatus } from '../ports/driving/api-balancer.js';
 import type { Explainer } from '../ports/driving/explainer.js';
 import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
 import type { FleetStatus, LinkStatus, Operations, OverlayStatus } from '../ports/driving/operations.js';
@@ -114,6 +117,7 @@ export const UseCases = {
   fleet: token<FleetParts>('useCase.fleet'),
   linkStatus: token<() => LinkStatus>('useCase.linkStatus'),
   overlayStatus: token<() => OverlayStatus | undefined>('useCase.overlayStatus'),
+  apiBalancer: token<() => BalancerStatus>('useCase.apiBalancer'),
 };
 
 export const Subsystems = {
@@ -177,6 +181,7 @@ export const NodeSubsystems = {
   renewal: token<RenewalSubsystem>('node.subsystem.renewal'),
   nodeInfo: token<NodeInfoSubsystem>('node.subsystem.nodeInfo'),
   overlay: token<OverlaySubsystem>('node.subsystem.overlay'),
+  balancer: token<BalancerSubsystem>('node.subsystem.balancer'),
   link: token<LinkSubsystem>('node.subsystem.link'),
 };
 
@@ -197,6 +202,7 @@ export const FleetPorts = {
   events: token<NodeEvents>('fleet.events'),
   overlay: token<FleetOverlay>('fleet.overlay'),
   peerPushes: token<PeerPushes>('fleet.peerPushes'),
+  apiServers: token<FleetApiServers>('fleet.apiServers'),
 };
 
 export const FleetUseCases = {

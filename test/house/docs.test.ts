@@ -191,6 +191,7 @@ test('docs/metrics.md has every metric with its type and labels, and no other', 
     outbox: () => outbox,
     reconciles: () => none,
     link: () => ({ up: true, streams: 1, viewFresh: true, waiting: 0, running: 0, unconfirmed: 0, ended: { done: 1 } }),
+    apiBalancer: () => ({ state: 'serving', port: 6_446, servers: [], reloads: 1, changes: 1 }),
     overlay: () => ({ link: 'kernel', publicKey: 'k', address: 'a', mtu: 1, peers: [overlayPeer] }),
   });
   const store = (await failingStore()).figures();

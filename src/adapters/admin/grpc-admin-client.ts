@@ -194,6 +194,14 @@ export class GrpcAdminClient {
     return this.#unary(this.#node.promoteEtcdMember.bind(this.#node), request, options);
   }
 
+  getApiBalancer(options: CallOptions): Promise<nodeWire.GetApiBalancerResponse> {
+    return this.#unary(this.#node.getApiBalancer.bind(this.#node), {}, options);
+  }
+
+  refreshApiBalancer(options: CallOptions): Promise<nodeWire.RefreshApiBalancerResponse> {
+    return this.#unary(this.#node.refreshApiBalancer.bind(this.#node), {}, options);
+  }
+
   close(): void {
     this.#client.close();
     this.#fleet.close();

@@ -2,6 +2,7 @@ import { splitListenerId } from '../../domain/dataplane/compile.js';
 import { formatAddressPort } from '../../domain/kernel/network.js';
 import { KINDS, type Kind, type ResourceRef } from '../../domain/resource/model.js';
 import { parseKind } from '../../domain/resource/selector.js';
+import type { BalancerStatus } from '../../ports/driving/api-balancer.js';
 import type { Explanation, PortExplanation } from '../../ports/driving/explainer.js';
 import type {
   DataPlaneStatus,
@@ -92,6 +93,7 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
     link: status.link === undefined ? undefined : linkToWire(status.link),
     fleet: status.fleet === undefined ? undefined : fleetToWire(status.fleet),
     overlay: status.overlay === undefined ? undefined : overlayToWire(status.overlay),
+    apiBalancer: status.apiBalancer === undefined ? undefined : balancerToWire(status.apiBalancer),
   };
 }
 
@@ -121,6 +123,13 @@ function linkToWire({ connected, lostSince, nextAttemptAt, lastError }: LinkStat
     lastError: lastError?.message ?? '',
     lastErrorMs: milliseconds(lastError?.at),
   };
+}
+
+/** A machine without HAProxy has none. */
+function balancerToWire({ state, port, servers }: BalancerStatus): wire.ApiBalancerStatus | undefined {
+  if (state === 'absent') return undefined;
+  const listed = servers.filter((server) => server.state !== 'draining');
+  return { state, port, servers: listed.length, up: listed.filter((server) => server.state === 'up').length };
 }
 
 function overlayToWire({ link, peers, ...overlay }: OverlayStatus): wire.OverlayStatus {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../domain/kernel/printable.js';
 import type {
+  ApiBalancerStatus,
   DataPlaneStatus,
   EndpointTraffic,
   LinkStatus,
@@ -43,6 +44,7 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
       ...(status.link === undefined ? [] : linkRows(status.link)),
       ...(status.fleet === undefined ? [] : fleetRows(status.fleet)),
       ...(status.overlay === undefined ? [] : overlayRows(status.overlay)),
+      ...(status.apiBalancer === undefined ? [] : [balancerRow(status.apiBalancer)]),
     ],
   );
   const subsystems = table(
@@ -81,6 +83,10 @@ function overlayRows({ link, address, mtu, peers }: OverlayStatus): readonly (re
   if (link === '') return [];
   const up = peers.filter(({ state }) => state === 'up').length;
   return [['overlay', `${address || 'no address'} by ${link}, MTU ${mtu}, ${up} of ${peers.length} peers up`]];
+}
+
+function balancerRow({ state, port, servers, up }: ApiBalancerStatus): readonly string[] {
+  return ['api balancer', `${state} on port ${port}, ${up} of ${servers} API servers up`];
 }
 
 function overlayPeers({ peers }: OverlayStatus): string {

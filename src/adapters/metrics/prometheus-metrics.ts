@@ -1,6 +1,8 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { splitListenerId } from '../../domain/dataplane/compile.js';
+import type { BalancerStatus } from '../../ports/driving/api-balancer.js';
 import type { ListenerTraffic, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
+import { BalancerMetrics } from './balancer-metrics.js';
 import { CountedHistogram } from './counted-histogram.js';
 import { DaemonMetrics, type DaemonSources, replace } from './daemon-metrics.js';
 import { type DnsFigure, DnsMetrics } from './dns-metrics.js';
@@ -20,6 +22,8 @@ export interface MetricSources extends DaemonSources {
   readonly link?: () => LinkFigures;
   /** Of a node of a fleet. */
   readonly overlay?: () => OverlayStatus | undefined;
+  /** Of a node of a fleet. */
+  readonly apiBalancer?: () => BalancerStatus;
 }
 
 const SERVICE_LABELS = ['namespace', 'service', 'port'] as const;
@@ -39,6 +43,7 @@ export class PrometheusMetrics {
   readonly #dns: DnsMetrics;
   readonly #link: LinkMetrics | undefined;
   readonly #overlay: OverlayMetrics | undefined;
+  readonly #apiBalancer: BalancerMetrics | undefined;
   readonly #active = this.#gauge('connections_active', 'Open TCP connections', SERVICE_LABELS);
   readonly #connections = this.#counter('connections_total', 'TCP connections by how they ended', [...SERVICE_LABELS, 'result']);
   readonly #flowsActive = this.#gauge('udp_flows_active', 'Open UDP flows', SERVICE_LABELS);
@@ -64,6 +69,8 @@ export class PrometheusMetrics {
     this.#daemon = new DaemonMetrics(sources, this.#registry);
     this.#link = sources.link === undefined ? undefined : new LinkMetrics(sources.link, this.#registry);
     this.#overlay = sources.overlay === undefined ? undefined : new OverlayMetrics(sources.overlay, this.#registry);
+    const { apiBalancer } = sources;
+    this.#apiBalancer = apiBalancer === undefined ? undefined : new BalancerMetrics(apiBalancer, this.#registry);
   }
 
   async render(): Promise<RenderedMetrics> {
@@ -74,6 +81,7 @@ export class PrometheusMetrics {
     this.#dns.collect();
     this.#link?.collect();
     this.#overlay?.collect();
+    this.#apiBalancer?.collect();
     return this.#page.render();
   }
 

@@ -1,6 +1,7 @@
 import type { AuditHead } from '../../domain/audit/model.js';
+import { addressPort, ipAddress } from '../../domain/kernel/network.js';
 import type { Heartbeat } from '../../domain/link/heartbeat.js';
-import type { Nid } from '../../domain/link/model.js';
+import type { Aid, Nid } from '../../domain/link/model.js';
 import {
   decodePresence,
   decodeServerClock,
@@ -58,6 +59,7 @@ export interface SeenNode extends Presence {
 
 /** A node whose stream is at this server, or was last. */
 interface Local {
+  readonly aid: Aid;
   presence: Presence;
   /** On the clock that never goes back. */
   seenAt: number;
@@ -114,13 +116,13 @@ export class PresenceBoard implements ProblemSource {
 
   opened({ identity, node }: NodeSession): void {
     const { clock, server } = this.#parts;
-    const { nid, registration } = identity;
+    const { nid, aid, registration } = identity;
     const former = this.#mine.get(nid)?.presence ?? this.#kept.get(nid)?.presence;
     const same = former?.registration === registration ? former : undefined;
     const now = clock.now();
-    const { status = '', version = '', auditHead } = same ?? {};
-    const said = { status, version, auditHead, problem: former?.problem ?? '' };
-    this.#set(nid, { nid, registration, server, connected: true, since: now, lastSeen: now, address: node.address, ...said });
+    const { status = '', version = '', auditHead, controlPlane } = same ?? {};
+    const said = { status, version, auditHead, controlPlane, problem: former?.problem ?? '' };
+    this.#set(aid, { nid, registration, server, connected: true, since: now, lastSeen: now, address: node.address, ...said });
   }
 
   /** Whether the beat's audit log has lost its end. */
@@ -132,8 +134,10 @@ export class PresenceBoard implements ProblemSource {
     const { presence } = local;
     const { head, isCut } = headOf(presence.auditHead, beat?.auditHead);
     const { status = presence.status, version = presence.version } = beat ?? {};
-    local.presence = { ...presence, lastSeen: clock.now(), status, version, auditHead: head };
+    const controlPlane = beat === undefined ? presence.controlPlane : controlPlaneOf(local, beat);
+    local.presence = { ...presence, lastSeen: clock.now(), status, version, auditHead: head, controlPlane };
     local.dirty ||= status !== presence.status || version !== presence.version;
+    local.dirty ||= controlPlane?.address !== presence.controlPlane?.address;
     local.dirty ||= local.presence.lastSeen - local.writtenSeen >= SEEN_MS;
     return isCut;
   }
@@ -216,8 +220,14 @@ export class PresenceBoard implements ProblemSource {
     return this.#loadedAt === undefined ? 0 : now - this.#loadedAt;
   }
 
-  #set(nid: Nid, presence: Presence): void {
-    this.#mine.set(nid, { presence, seenAt: this.#parts.clock.monotonic(), writtenSeen: presence.lastSeen, dirty: true });
+  #set(aid: Aid, presence: Presence): void {
+    this.#mine.set(presence.nid, {
+      aid,
+      presence,
+      seenAt: this.#parts.clock.monotonic(),
+      writtenSeen: presence.lastSeen,
+      dirty: true,
+    });
   }
 
   #changed(changes: readonly StoreChange[]): void {
@@ -295,6 +305,12 @@ export class PresenceBoard implements ProblemSource {
       }
     }
   }
+}
+
+/** At the address that it says, or else where it calls from. One that could not read its roles is what it was. */
+function controlPlaneOf({ aid, presence }: Local, { isCp, rolesKnown, externalIpAddress }: Heartbeat): Presence['controlPlane'] {
+  if (!isCp && !rolesKnown) return presence.controlPlane;
+  return isCp ? { aid, address: ipAddress(externalIpAddress) ?? addressPort(presence.address)?.address ?? '' } : undefined;
 }
 
 function headOf(kept: AuditHead | undefined, said: AuditHead | undefined) {

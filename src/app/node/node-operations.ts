@@ -6,6 +6,7 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { DataPlane, ListenerStats } from '../../ports/dataplane/data-plane.js';
 import type { ListenerStatus } from '../../ports/dataplane/listener-status.js';
+import type { BalancerStatus } from '../../ports/driving/api-balancer.js';
 import type {
   DataPlaneStatus,
   FleetStatus,
@@ -45,6 +46,8 @@ export interface NodeOperationsParts {
   readonly fleet?: () => FleetStatus;
   /** Of an agent. */
   readonly overlay?: () => OverlayStatus | undefined;
+  /** Of an agent. */
+  readonly apiBalancer?: () => BalancerStatus;
 }
 
 /** What this node is doing and what is wrong with it. */
@@ -56,7 +59,7 @@ export class NodeOperations implements Operations {
   }
 
   status(): NodeStatus {
-    const { agent, view, version, dataDir, startedAt, metricsListen, link, fleet, overlay } = this.#parts;
+    const { agent, view, version, dataDir, startedAt, metricsListen, link, fleet, overlay, apiBalancer } = this.#parts;
     const { nodeId, hostname } = agent.identity();
     const states = agent.states();
     return {
@@ -79,6 +82,7 @@ export class NodeOperations implements Operations {
       ...(link === undefined ? {} : { link: link() }),
       ...(fleet === undefined ? { dataPlane: this.#dataPlane() } : { fleet: fleet() }),
       ...(overlay === undefined ? {} : { overlay: overlay() }),
+      ...(apiBalancer === undefined ? {} : { apiBalancer: apiBalancer() }),
     };
   }
 

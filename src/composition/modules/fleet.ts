@@ -138,7 +138,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons) =>
+      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons, apiServers) =>
         new NodeSessions({
           store,
           clock,
@@ -148,11 +148,14 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher, relay],
+          users: [dispatcher, relay, apiServers],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
         }),
-      [...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay, FleetPorts.book, FleetPorts.cordons],
+      [
+        ...([...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const),
+        ...([FleetPorts.book, FleetPorts.cordons, FleetPorts.apiServers] as const),
+      ],
     )
     .inSingletonScope();
   bind(FleetUseCases.instructions)
@@ -295,6 +298,7 @@ function bindServers(bind: Bind): void {
         events,
         overlay,
         pushes,
+        apiServers,
       ) => {
         const nodeLogger = logger.child({ subsystem: 'nodes' });
         return new GrpcNodeServer({
@@ -309,6 +313,7 @@ function bindServers(bind: Bind): void {
               uploaded: (node, reply) => dispatcher.uploaded(node, reply),
             },
             new SyncedPeers(overlay, pushes),
+            (account) => apiServers.of(account),
           ),
           enrolment,
           revocations: view,
@@ -337,6 +342,7 @@ function bindServers(bind: Bind): void {
         FleetPorts.events,
         FleetPorts.overlay,
         FleetPorts.peerPushes,
+        FleetPorts.apiServers,
       ],
     )
     .inSingletonScope();

@@ -61,6 +61,7 @@ export const linkModule = new ContainerModule(({ bind }) => {
             ...[NodeSubsystems.engine, NodeSubsystems.renewal, NodeSubsystems.link, NodeSubsystems.overlay].map((token) =>
               container.get<ProblemSource>(token),
             ),
+            container.get(NodeSubsystems.balancer),
           ].flatMap((source) => source.problems()),
       }),
       [Root.node, Root.container],
@@ -284,6 +285,7 @@ function bindLink(bind: Bind): void {
         link,
         engine,
         overlay,
+        balancer,
         sessions,
         journal,
         audit,
@@ -309,7 +311,7 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine, overlay, sessions],
+          users: [engine, overlay, balancer, sessions],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
@@ -321,7 +323,7 @@ function bindLink(bind: Bind): void {
       },
       [
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
-        ...([NodePorts.interactiveSessions] as const),
+        ...([NodeSubsystems.balancer, NodePorts.interactiveSessions] as const),
         ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
       ],
     )

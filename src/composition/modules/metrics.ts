@@ -18,6 +18,7 @@ export const metricsModule = new ContainerModule(({ bind }) => {
           outbox: () => outbox.stats(),
           reconciles: () => l4.reconciles(),
           ...(container.isBound(NodePorts.linkFigures) ? { link: container.get(NodePorts.linkFigures) } : {}),
+          ...(container.isBound(UseCases.apiBalancer) ? { apiBalancer: container.get(UseCases.apiBalancer) } : {}),
           ...(container.isBound(UseCases.overlayStatus) ? { overlay: container.get(UseCases.overlayStatus) } : {}),
         });
         const pending = () => pendingOf(agent);

@@ -40,6 +40,8 @@ export const leastGrades: Readonly<Record<string, AdminGrade>> = {
   '/holdfast.admin.v1.NodeService/RemoveEtcdMember': 'admin',
   '/holdfast.admin.v1.NodeService/AddEtcdMember': 'admin',
   '/holdfast.admin.v1.NodeService/PromoteEtcdMember': 'admin',
+  '/holdfast.admin.v1.NodeService/GetApiBalancer': 'viewer',
+  '/holdfast.admin.v1.NodeService/RefreshApiBalancer': 'operator',
 };
 
 /** Undefined for a method that the table does not have: nobody may call it. */

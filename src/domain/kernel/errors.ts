@@ -355,6 +355,42 @@ export const errorCodes = {
     retry: true,
     remedy: 'check the address, the name service and the firewall on the way to the control plane',
   },
+  'loadbalancer.bad_list': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'mend the list of API servers at the control plane; until then the last good one is balanced over',
+  },
+  'loadbalancer.foreign': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'move what /etc/haproxy/haproxy.cfg serves to another machine and remove the file, or remove HAProxy from this one',
+  },
+  'loadbalancer.not_changed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look into the journal of HAProxy; it is reloaded instead',
+  },
+  'loadbalancer.not_linked': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` for why there is no link; the last list goes on being balanced over',
+  },
+  'loadbalancer.not_served': {
+    kind: 'unavailable',
+    retry: true,
+    remedy:
+      'look into the journal of HAProxy for why it does not take its file, as a port that somebody else has; it is tried again',
+  },
+  'loadbalancer.refused': {
+    kind: 'internal',
+    retry: true,
+    remedy: 'install HAProxy 2.4 or newer; what it says of the file is in the message, and nothing was changed',
+  },
+  'loadbalancer.unusable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free disk space, and let nothing but a file stand at the place that is named',
+  },
   'log.changed': { kind: 'conflict', retry: false, remedy: 'take a snapshot: this is another log than the cursor names' },
   'log.clock_ahead': {
     kind: 'unavailable',

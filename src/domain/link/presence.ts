@@ -1,5 +1,5 @@
 import type { AuditHead } from '../audit/model.js';
-import type { Nid, RegistrationId } from './model.js';
+import type { Aid, Nid, RegistrationId } from './model.js';
 
 /** A server that has said nothing for so long is taken for dead (engine.md E12). */
 export const SERVER_SILENCE_MS = 15_000;
@@ -31,6 +31,8 @@ export interface Presence {
   readonly auditHead: AuditHead | undefined;
   /** Empty, or what is wrong with it as a whole: two machines that call themselves this node. */
   readonly problem: string;
+  /** Of one that says it is a control plane of Kubernetes: its account, and the address that it says it has. */
+  readonly controlPlane?: { readonly aid: Aid; readonly address: string } | undefined;
 }
 
 /** What a server writes each 5 s: its wall clock. */

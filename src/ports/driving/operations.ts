@@ -2,6 +2,7 @@ import type { Protocol } from '../../domain/dataplane/model.js';
 import type { LinkKind } from '../../domain/overlay/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { ListenerStats } from '../dataplane/data-plane.js';
+import type { BalancerStatus } from './api-balancer.js';
 
 export interface SubsystemStatus {
   readonly name: string;
@@ -144,6 +145,8 @@ export interface NodeStatus {
   readonly fleet?: FleetStatus | undefined;
   /** Of an agent, once the overlay was read. */
   readonly overlay?: OverlayStatus | undefined;
+  /** Of an agent. */
+  readonly apiBalancer?: BalancerStatus | undefined;
 }
 
 export interface NodeEvent {

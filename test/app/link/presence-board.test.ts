@@ -23,6 +23,19 @@ describe('E11, E12: presence', () => {
     expect(presence.get(n1)).toMatchObject({ state: 'online', lastSeen: clock.now() });
   });
 
+  test('a control plane of Kubernetes is known with its account and address, also while it cannot read its roles', async () => {
+    const { connect, presence } = await fleetRig();
+    const { beat } = await connect();
+    await beat('b1', { isCp: true, externalIpAddress: '10.0.0.1' });
+    expect(presence.get(n1)?.controlPlane).toMatchObject({ aid: 'acme', address: '10.0.0.1' });
+    await beat('b2', { isCp: false, rolesKnown: false, externalIpAddress: '10.0.0.1' });
+    expect(presence.get(n1)?.controlPlane?.address).toBe('10.0.0.1');
+    await beat('b3', { isCp: true, externalIpAddress: '10.0.0.1:6443\n' });
+    expect(presence.get(n1)?.controlPlane?.address).not.toContain('6443');
+    await beat('b4', { isCp: false, externalIpAddress: '10.0.0.1' });
+    expect(presence.get(n1)?.controlPlane).toBeUndefined();
+  });
+
   test('one that has gone is offline 30 s after its last word, not before', async () => {
     const { connect, presence, clock } = await fleetRig();
     await (await connect()).close();

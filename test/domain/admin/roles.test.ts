@@ -21,6 +21,7 @@ describe('G1: who may call what', () => {
       'FleetService/ListNodes',
       'FleetService/ListTokens',
       'FleetService/WatchInstructions',
+      'NodeService/GetApiBalancer',
       'NodeService/ListEtcdMembers',
       'NodeService/ListJournal',
     ]);
@@ -33,6 +34,7 @@ describe('G1: who may call what', () => {
       'FleetService/CancelInstruction',
       'FleetService/CordonNode',
       'FleetService/Send',
+      'NodeService/RefreshApiBalancer',
       'NodeService/SyncOverlay',
     ]);
   });

@@ -186,7 +186,20 @@ export interface StatusResponse {
     | FleetStatus
     | undefined;
   /** Of an agent that is in an overlay. */
-  overlay: OverlayStatus | undefined;
+  overlay:
+    | OverlayStatus
+    | undefined;
+  /** Of an agent whose machine has HAProxy. */
+  apiBalancer: ApiBalancerStatus | undefined;
+}
+
+export interface ApiBalancerStatus {
+  /** `waiting`, `serving` or `failing`. */
+  state: string;
+  port: number;
+  /** Of the list, and those of them that are up. */
+  servers: number;
+  up: number;
 }
 
 export interface OverlayStatus {
@@ -1643,6 +1656,7 @@ function createBaseStatusResponse(): StatusResponse {
     link: undefined,
     fleet: undefined,
     overlay: undefined,
+    apiBalancer: undefined,
   };
 }
 
@@ -1695,6 +1709,9 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     }
     if (message.overlay !== undefined) {
       OverlayStatus.encode(message.overlay, writer.uint32(162).fork()).join();
+    }
+    if (message.apiBalancer !== undefined) {
+      ApiBalancerStatus.encode(message.apiBalancer, writer.uint32(170).fork()).join();
     }
     return writer;
   },
@@ -1832,6 +1849,14 @@ export const StatusResponse: MessageFns<StatusResponse> = {
             message.overlay = OverlayStatus.decode(reader, reader.uint32());
             continue;
           }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.apiBalancer = ApiBalancerStatus.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1874,6 +1899,100 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     message.overlay = (object.overlay !== undefined && object.overlay !== null)
       ? OverlayStatus.fromPartial(object.overlay)
       : undefined;
+    message.apiBalancer = (object.apiBalancer !== undefined && object.apiBalancer !== null)
+      ? ApiBalancerStatus.fromPartial(object.apiBalancer)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseApiBalancerStatus(): ApiBalancerStatus {
+  return { state: "", port: 0, servers: 0, up: 0 };
+}
+
+export const ApiBalancerStatus: MessageFns<ApiBalancerStatus> = {
+  encode(message: ApiBalancerStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.state !== "") {
+      writer.uint32(10).string(message.state);
+    }
+    if (message.port !== 0) {
+      writer.uint32(16).uint32(message.port);
+    }
+    if (message.servers !== 0) {
+      writer.uint32(24).uint32(message.servers);
+    }
+    if (message.up !== 0) {
+      writer.uint32(32).uint32(message.up);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ApiBalancerStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseApiBalancerStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.port = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.servers = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.up = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ApiBalancerStatus>): ApiBalancerStatus {
+    return ApiBalancerStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ApiBalancerStatus>): ApiBalancerStatus {
+    const message = createBaseApiBalancerStatus();
+    message.state = object.state ?? "";
+    message.port = object.port ?? 0;
+    message.servers = object.servers ?? 0;
+    message.up = object.up ?? 0;
     return message;
   },
 };
