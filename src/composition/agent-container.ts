@@ -16,6 +16,7 @@ import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
 import { metricsModule } from './modules/metrics.js';
 import { overlayModule } from './modules/overlay.js';
+import { noVipModule, vipModule } from './modules/vip.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A node of a fleet. Nothing runs until its agent starts. */
@@ -32,6 +33,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     linkModule,
     kubernetesModule,
     overlayModule,
+    facts.config.vipAddress === undefined ? noVipModule : vipModule(facts.config.vipAddress),
     dnsmasqModule,
     etcdModule,
     dataplaneModule,
@@ -56,6 +58,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),
     container.get(NodeSubsystems.overlay),
+    ...(container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : []),
     container.get(NodeSubsystems.engine),
     container.get(NodeSubsystems.renewal),
     container.get(NodeSubsystems.link),

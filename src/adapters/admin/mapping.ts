@@ -3,7 +3,7 @@ import { formatAddressPort } from '../../domain/kernel/network.js';
 import { KINDS, type Kind, type ResourceRef } from '../../domain/resource/model.js';
 import { parseKind } from '../../domain/resource/selector.js';
 import type { Explanation, PortExplanation } from '../../ports/driving/explainer.js';
-import type { LinkStatus, ListenerTraffic, NodeEvent, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
+import type { LinkStatus, ListenerTraffic, NodeEvent, NodeStatus, OverlayStatus, VipStatus } from '../../ports/driving/operations.js';
 import type { AppliedResource, ApplyOutcome, ObjectChange, ResourceSelector } from '../../ports/driving/resources.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
 
@@ -88,6 +88,7 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
     link: status.link === undefined ? undefined : linkToWire(status.link),
     fleet: status.fleet,
     overlay: status.overlay === undefined ? undefined : overlayToWire(status.overlay),
+    vip: status.vip === undefined ? undefined : vipToWire(status.vip),
   };
 }
 
@@ -118,6 +119,10 @@ function overlayToWire({ link, peers, ...overlay }: OverlayStatus): wire.Overlay
       ranges: [...ranges],
     })),
   };
+}
+
+function vipToWire({ since, leftMs, counts: _, ...vip }: VipStatus): wire.VipStatus {
+  return { ...vip, sinceMs: milliseconds(since), leftMs: milliseconds(leftMs) };
 }
 
 /** 0 for what has not happened. */

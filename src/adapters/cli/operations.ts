@@ -7,6 +7,7 @@ import type {
   ServiceTraffic,
   StatusResponse,
   TopResponse,
+  VipStatus,
 } from '../generated/holdfast/admin/v1/admin.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
 import { age, bytes, paint, structured, table } from './output.js';
@@ -43,6 +44,7 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
       ...(status.link === undefined ? [] : linkRows(status.link)),
       ...(status.fleet === undefined ? [] : fleetRows(status.fleet)),
       ...(status.overlay === undefined ? [] : overlayRows(status.overlay)),
+      ...(status.vip === undefined ? [] : [['virtual IP', vipWords(status.vip)]]),
     ],
   );
   const subsystems = table(
@@ -82,6 +84,11 @@ function overlayRows({ link, address, mtu, peers }: OverlayStatus): readonly (re
   if (link === '') return [];
   const up = peers.filter(({ state }) => state === 'up').length;
   return [['overlay', `${address || 'no address'} by ${link}, MTU ${mtu}, ${up} of ${peers.length} peers up`]];
+}
+
+function vipWords({ address, held, sinceMs, leftMs, generation, alone }: VipStatus): string {
+  const state = held ? `here for ${ago(sinceMs)}, for ${age(Number(leftMs))} more unless it is confirmed` : `not here`;
+  return `${address} ${state}, generation ${generation}${alone ? ', held without the control plane' : ''}`;
 }
 
 function overlayPeers({ peers }: OverlayStatus): string {

@@ -1,10 +1,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { splitListenerId } from '../../domain/dataplane/compile.js';
 import type { OutboxStats } from '../../domain/outbox/model.js';
-import type { ListenerTraffic, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
+import type { ListenerTraffic, NodeStatus, OverlayStatus, VipStatus } from '../../ports/driving/operations.js';
 import { CountedHistogram } from './counted-histogram.js';
 import { type LinkFigures, LinkMetrics } from './link-metrics.js';
 import { OverlayMetrics } from './overlay-metrics.js';
+import { VipMetrics } from './vip-metrics.js';
 
 /** Where the figures come from; each is asked at every scrape. */
 export interface MetricSources {
@@ -18,6 +19,8 @@ export interface MetricSources {
   readonly link?: () => LinkFigures;
   /** Of a node of a fleet. */
   readonly overlay?: () => OverlayStatus | undefined;
+  /** Of a node that may have the virtual IP. */
+  readonly vip?: () => VipStatus;
 }
 
 const SERVICE_LABELS = ['namespace', 'service', 'port'] as const;
@@ -34,6 +37,7 @@ export class PrometheusMetrics {
   readonly #sources: MetricSources;
   readonly #link: LinkMetrics | undefined;
   readonly #overlay: OverlayMetrics | undefined;
+  readonly #vip: VipMetrics | undefined;
   readonly #active = this.#gauge('connections_active', 'Open TCP connections', SERVICE_LABELS);
   readonly #connections = this.#counter('connections_total', 'TCP connections by how they ended', [...SERVICE_LABELS, 'result']);
   readonly #flowsActive = this.#gauge('udp_flows_active', 'Open UDP flows', SERVICE_LABELS);
@@ -67,6 +71,7 @@ export class PrometheusMetrics {
     this.#sources = sources;
     this.#link = sources.link === undefined ? undefined : new LinkMetrics(sources.link, this.#registry);
     this.#overlay = sources.overlay === undefined ? undefined : new OverlayMetrics(sources.overlay, this.#registry);
+    this.#vip = sources.vip === undefined ? undefined : new VipMetrics(sources.vip, this.#registry);
   }
 
   async render(): Promise<{ readonly text: string; readonly contentType: string }> {
@@ -77,6 +82,7 @@ export class PrometheusMetrics {
     this.#collectTraffic(this.#sources.listeners());
     this.#link?.collect();
     this.#overlay?.collect();
+    this.#vip?.collect();
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

@@ -92,8 +92,8 @@ export class PresenceBoard implements ProblemSource {
     const former = this.#mine.get(nid)?.presence ?? this.#kept.get(nid)?.presence;
     const same = former?.registration === registration ? former : undefined;
     const now = clock.now();
-    const { status = '', version = '', auditHead } = same ?? {};
-    const said = { status, version, auditHead, problem: former?.problem ?? '' };
+    const { status = '', version = '', isCp = false, auditHead } = same ?? {};
+    const said = { status, version, isCp, auditHead, problem: former?.problem ?? '' };
     this.#set(nid, { nid, registration, server, connected: true, since: now, lastSeen: now, address: node.address, ...said });
   }
 
@@ -105,9 +105,9 @@ export class PresenceBoard implements ProblemSource {
     local.seenAt = clock.monotonic();
     const { presence } = local;
     const { head, isCut } = headOf(presence.auditHead, beat?.auditHead);
-    const { status = presence.status, version = presence.version } = beat ?? {};
-    local.presence = { ...presence, lastSeen: clock.now(), status, version, auditHead: head };
-    local.dirty ||= status !== presence.status || version !== presence.version;
+    const { status = presence.status, version = presence.version, isCp = presence.isCp } = beat ?? {};
+    local.presence = { ...presence, lastSeen: clock.now(), status, version, isCp, auditHead: head };
+    local.dirty ||= status !== presence.status || version !== presence.version || isCp !== presence.isCp;
     local.dirty ||= local.presence.lastSeen - local.writtenSeen >= SEEN_MS;
     return isCut;
   }

@@ -14,6 +14,7 @@ import type {
   NodeStatus,
   Operations,
   OverlayStatus,
+  VipStatus,
   StatusProblem,
 } from '../../ports/driving/operations.js';
 import type { StateView } from '../../ports/log/state-view.js';
@@ -44,6 +45,7 @@ export interface NodeOperationsParts {
   readonly fleet?: () => FleetStatus;
   /** Of an agent. */
   readonly overlay?: () => OverlayStatus | undefined;
+  readonly vip?: () => VipStatus;
 }
 
 /** What this node is doing and what is wrong with it. */
@@ -55,7 +57,7 @@ export class NodeOperations implements Operations {
   }
 
   status(): NodeStatus {
-    const { agent, view, dataPlane, version, dataDir, startedAt, metricsListen, link, fleet, overlay } = this.#parts;
+    const { agent, view, dataPlane, version, dataDir, startedAt, metricsListen, link, fleet, overlay, vip } = this.#parts;
     const { nodeId, hostname } = agent.identity();
     const states = agent.states();
     return {
@@ -83,6 +85,7 @@ export class NodeOperations implements Operations {
       ...(link === undefined ? {} : { link: link() }),
       ...(fleet === undefined ? {} : { fleet: fleet() }),
       ...(overlay === undefined ? {} : { overlay: overlay() }),
+      ...(vip === undefined ? {} : { vip: vip() }),
     };
   }
 

@@ -24,6 +24,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
           metricsListen: () => server.address,
           ...(container.isBound(UseCases.linkStatus) ? { link: container.get(UseCases.linkStatus) } : {}),
           ...(container.isBound(UseCases.overlayStatus) ? { overlay: container.get(UseCases.overlayStatus) } : {}),
+          ...(container.isBound(UseCases.vipStatus) ? { vip: container.get(UseCases.vipStatus) } : {}),
         }),
       [
         Root.facts,

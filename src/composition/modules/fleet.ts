@@ -138,7 +138,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons) =>
+      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, vips, book, cordons) =>
         new NodeSessions({
           store,
           clock,
@@ -148,11 +148,15 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher, relay],
+          users: [dispatcher, relay, vips],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
+          vip: (node) => vips.word(node),
         }),
-      [...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay, FleetPorts.book, FleetPorts.cordons],
+      [
+        ...[...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const,
+        ...([FleetPorts.vips, FleetPorts.book, FleetPorts.cordons] as const),
+      ],
     )
     .inSingletonScope();
   bind(FleetUseCases.instructions)
@@ -200,7 +204,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetSubsystems.fleet)
     .toResolvedValue(
-      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations, overlay, pushes) =>
+      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations, overlay, pushes, vips) =>
         new FleetSubsystem({
           presence,
           cordons,
@@ -211,6 +215,7 @@ function bindInstructions(bind: Bind): void {
           revocations,
           overlay,
           pushes,
+          vips,
         }),
       [
         ...common,
@@ -222,6 +227,7 @@ function bindInstructions(bind: Bind): void {
         FleetPorts.enrolmentView,
         FleetPorts.overlay,
         FleetPorts.peerPushes,
+        FleetPorts.vips,
       ],
     )
     .inSingletonScope();

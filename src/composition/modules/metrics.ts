@@ -17,6 +17,7 @@ export const metricsModule = new ContainerModule(({ bind }) => {
           reconciles: () => l4.reconciles(),
           ...(container.isBound(NodePorts.linkFigures) ? { link: container.get(NodePorts.linkFigures) } : {}),
           ...(container.isBound(UseCases.overlayStatus) ? { overlay: container.get(UseCases.overlayStatus) } : {}),
+          ...(container.isBound(UseCases.vipStatus) ? { vip: container.get(UseCases.vipStatus) } : {}),
         });
         const pending = () => agent.states().flatMap(({ name, phase }) => (phase === 'ready' ? [] : [name]));
         return new PrometheusServer({ listen: config.metricsListen, mayMove: mode === 'dev', metrics, pending, logger });

@@ -72,8 +72,8 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.fleet)
     .toResolvedValue(
-      ({ config }, { backups }, instructions, nodes, tokens, certificates, sessions, audit, logger): FleetParts => ({
-        ...{ instructions, nodes, tokens, certificates, sessions, backups, audit, logger, account: config.serverAccount },
+      ({ config }, { backups }, instructions, nodes, tokens, certificates, sessions, vips, audit, logger): FleetParts => ({
+        ...{ instructions, nodes, tokens, certificates, sessions, vips, backups, audit, logger, account: config.serverAccount },
       }),
       [
         Root.facts,
@@ -83,6 +83,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.tokens,
         FleetUseCases.certificates,
         FleetPorts.sessionRelay,
+        FleetPorts.vips,
         Ports.audit,
         Ports.logger,
       ],

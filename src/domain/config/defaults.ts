@@ -31,6 +31,8 @@ export function defaults(mode: Mode): Config {
     kubectlDeny: [],
     auditOnFailure: 'refuse',
     overlayNetworks: [],
+    vipOnDisconnect: 'drop',
+    vipCandidates: [],
   };
 }
 

@@ -57,6 +57,13 @@ export function renderSetting(setting: Setting, config: Config): string {
       return config.overlayEndpoint ?? "the connection's";
     case 'overlayNetworks':
       return listed(config.overlayNetworks.map(formatIpv4Range), 'none');
+    case 'vipAddress':
+      return config.vipAddress ?? 'none';
+    case 'vipInterface':
+      return config.vipInterface ?? 'that of its network';
+    case 'vipCandidates':
+      return listed(config.vipCandidates, 'none');
+    case 'vipOnDisconnect':
     case 'logLevel':
     case 'outboxCapacity':
     case 'serverAccount':

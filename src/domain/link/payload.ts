@@ -1,3 +1,4 @@
+import { parseExact } from '../kernel/exact-json.js';
 import { decodeBase64, decodedLength, encodeBase64 } from './base64.js';
 import { decodeUtf8, encodeUtf8 } from './utf8.js';
 
@@ -12,7 +13,7 @@ export function payloadOf(value: unknown): string {
   return encodeBase64(encodeUtf8(JSON.stringify(value)));
 }
 
-/** Strict: standard base64 with padding, UTF-8, JSON; more than `limit` bytes are refused before anything is decoded. */
+/** Whole numbers beyond 2^53 are bigints. Strict: standard base64 with padding, UTF-8, JSON; more than `limit` bytes are refused before anything is decoded. */
 export function readPayload(jsonB64: string, limit: number): Payload {
   if ((decodedLength(jsonB64) ?? 0) > limit) return { ok: false, problem: `larger than ${limit} bytes` };
   const bytes = decodeBase64(jsonB64);
@@ -20,7 +21,7 @@ export function readPayload(jsonB64: string, limit: number): Payload {
   const text = decodeUtf8(bytes);
   if (text === undefined) return { ok: false, problem: 'no UTF-8' };
   try {
-    return { ok: true, value: JSON.parse(text) };
+    return { ok: true, value: parseExact(text) };
   } catch {
     return { ok: false, problem: 'no JSON' };
   }

@@ -24,6 +24,8 @@ export interface Presence {
   readonly address: string;
   /** `ready`, `not_ready` …; empty until the first beat. */
   readonly status: string;
+  /** Whether it says that it is a control plane of its cluster. */
+  readonly isCp: boolean;
   readonly version: string;
   /** Greatest that it has said (engine.md H2). */
   readonly auditHead: AuditHead | undefined;
@@ -73,7 +75,7 @@ export function encodePresence({ auditHead, ...rest }: Presence): string {
 export function decodePresence(text: string): Presence {
   const stored = JSON.parse(text) as Stored;
   const { auditHead } = stored;
-  return { ...stored, auditHead: auditHead && { sequence: BigInt(auditHead.sequence), digest: auditHead.digest } };
+  return { ...stored, isCp: stored.isCp === true, auditHead: auditHead && { sequence: BigInt(auditHead.sequence), digest: auditHead.digest } };
 }
 
 type Stored = Omit<Presence, 'auditHead'> & { readonly auditHead?: { readonly sequence: string; readonly digest: string } };
