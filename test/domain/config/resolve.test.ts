@@ -189,6 +189,10 @@ test('every setting, from variables and from flags', () => {
     overlayCidr: '10.78.0.0/16',
     overlayEndpoint: 'none',
     overlayNetworks: '10.1.0.0/24',
+    vipAddress: '10.9.0.100',
+    vipInterface: 'eth0',
+    vipOnDisconnect: 'keep',
+    vipCandidates: 'n1,control-planes',
   };
   const config = {
     nodeName: 'node-a',
@@ -234,6 +238,10 @@ test('every setting, from variables and from flags', () => {
     overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
     overlayEndpoint: 'none',
     overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
+    vipAddress: '10.9.0.100',
+    vipInterface: 'eth0',
+    vipOnDisconnect: 'keep',
+    vipCandidates: ['n1', 'control-planes'],
   };
   const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
   expect(configOf({ flags: texts })).toEqual(config);
@@ -280,6 +288,10 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_OVERLAY_CIDR --overlay-cidr',
     'HOLDFAST_OVERLAY_ENDPOINT --overlay-endpoint',
     'HOLDFAST_OVERLAY_NETWORKS --overlay-networks',
+    'HOLDFAST_VIP_ADDRESS --vip-address',
+    'HOLDFAST_VIP_INTERFACE --vip-interface',
+    'HOLDFAST_VIP_ON_DISCONNECT --vip-on-disconnect',
+    'HOLDFAST_VIP_CANDIDATES --vip-candidates',
   ]);
 });
 
@@ -294,6 +306,17 @@ test.each([
   ['client.server.installer', 'https://get.example/'],
   ['server.listen.admin', 'control.example:9194'],
   ['server.listen.admin', '0.0.0.0:0'],
+  ['vip.address', '10.9.0'],
+  ['vip.address', '127.0.0.1'],
+  ['vip.address', '0.0.0.0'],
+  ['vip.address', '224.0.0.18'],
+  ['vip.address', 'ff02::12'],
+  ['vip.address', '::'],
+  ['vip.interface', '-eth0'],
+  ['vip.interface', 'a/b'],
+  ['vip.interface', 'sixteen-letters-x'],
+  ['vip.onDisconnect', 'hold'],
+  ['vip.candidates', ['n 1']],
   ['server.listen.admin', 'on'],
   ['server.listen.admin', 9194],
   ['server.hosts', 'a..example'],
