@@ -1,4 +1,4 @@
-import { AgentError } from '../../src/domain/kernel/errors.js';
+import type { AgentError } from '../../src/domain/kernel/errors.js';
 import type { IpAddress } from '../../src/domain/kernel/network.js';
 import type { PlacedAddress } from '../../src/domain/vip/model.js';
 import type { ClaimWatch, VirtualAddress } from '../../src/ports/vip/virtual-address.js';

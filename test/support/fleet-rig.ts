@@ -15,6 +15,8 @@ import { BoundNodeNames } from '../../src/app/log/bound-node-names.js';
 import { FleetOverlay } from '../../src/app/overlay/fleet-overlay.js';
 import { PeerPushes } from '../../src/app/overlay/peer-pushes.js';
 import { SessionRelay } from '../../src/app/session/session-relay.js';
+import { FleetVips } from '../../src/app/vip/fleet-vips.js';
+import { VipCandidates } from '../../src/app/vip/vip-candidates.js';
 import { DEFAULT_EXPIRY_MS, WINDOW } from '../../src/domain/dispatch/model.js';
 import { tag as asTag, type Tag } from '../../src/domain/instruction/model.js';
 import type { Ipv4Range } from '../../src/domain/kernel/network.js';
@@ -33,8 +35,6 @@ import type { SendCall } from '../../src/ports/driving/fleet.js';
 import type { NodeStream, NodeStreams, PeerNode, StreamEnd } from '../../src/ports/driving/node-streams.js';
 import type { ControlStore } from '../../src/ports/store/control-store.js';
 import type { Sealer } from '../../src/ports/store/sealer.js';
-import { FleetVips } from '../../src/app/vip/fleet-vips.js';
-import { VipCandidates } from '../../src/app/vip/vip-candidates.js';
 import { FakeClock } from '../fakes/fake-clock.js';
 import { FakeControlStore } from '../fakes/fake-control-store.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
@@ -90,7 +90,13 @@ export async function fleetRig({
 export async function fleetOn(
   store: ControlStore,
   clock: Clock,
-  { server = 's1', registrations = new FakeRegistrations(), isReady = () => true, overlayRange, vipCandidates = [] }: FleetParts = {},
+  {
+    server = 's1',
+    registrations = new FakeRegistrations(),
+    isReady = () => true,
+    overlayRange,
+    vipCandidates = [],
+  }: FleetParts = {},
 ) {
   const logger = new FakeLogger();
   const told: string[] = [];
@@ -108,7 +114,12 @@ export async function fleetOn(
   const relay: SessionRelay = new SessionRelay({ server, registrations, presence, nodes: () => sessions, newId, clock });
   const vips: FleetVips = new FleetVips({
     ...common,
-    candidates: new VipCandidates({ candidates: vipCandidates, presence, registrations, isCordoned: (node) => cordons.has(node) }),
+    candidates: new VipCandidates({
+      candidates: vipCandidates,
+      presence,
+      registrations,
+      isCordoned: (node) => cordons.has(node),
+    }),
     instructions: {
       send: (call, given) => instructions.send(call, given),
       get: (node, tag, given) => instructions.get(node, tag, given),

@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { type ExecFileSyncOptionsWithStringEncoding, execFileSync } from 'node:child_process';
 import { addonPath } from '../../src/adapters/dataplane/addon.js';
 
-const quiet = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] } as const;
+const quiet: ExecFileSyncOptionsWithStringEncoding = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] };
 
 export function ip(space: string, ...args: string[]): string {
   return execFileSync('ip', ['-n', space, ...args], quiet);

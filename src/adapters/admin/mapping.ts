@@ -3,7 +3,14 @@ import { formatAddressPort } from '../../domain/kernel/network.js';
 import { KINDS, type Kind, type ResourceRef } from '../../domain/resource/model.js';
 import { parseKind } from '../../domain/resource/selector.js';
 import type { Explanation, PortExplanation } from '../../ports/driving/explainer.js';
-import type { LinkStatus, ListenerTraffic, NodeEvent, NodeStatus, OverlayStatus, VipStatus } from '../../ports/driving/operations.js';
+import type {
+  LinkStatus,
+  ListenerTraffic,
+  NodeEvent,
+  NodeStatus,
+  OverlayStatus,
+  VipStatus,
+} from '../../ports/driving/operations.js';
 import type { AppliedResource, ApplyOutcome, ObjectChange, ResourceSelector } from '../../ports/driving/resources.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
 

@@ -16,7 +16,14 @@ import { heartbeatAnswer, readHeartbeat, type VipWord } from '../../domain/link/
 import { type Capabilities, HEARTBEAT_TYPE, type LinkMessage, type Nid, type ServerFacts } from '../../domain/link/model.js';
 import { decodeStream, type StreamRecord, streamAgentOf, streamPrefix } from '../../domain/link/stream-record.js';
 import type { Clock } from '../../ports/clock.js';
-import type { NodeIdentity, NodeStream, NodeStreamHandler, NodeStreams, PeerNode, StreamEnd } from '../../ports/driving/node-streams.js';
+import type {
+  NodeIdentity,
+  NodeStream,
+  NodeStreamHandler,
+  NodeStreams,
+  PeerNode,
+  StreamEnd,
+} from '../../ports/driving/node-streams.js';
 import type { Logger } from '../../ports/logger.js';
 import type { ControlStore, StoreChange } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';

@@ -14,8 +14,8 @@ import type {
   NodeStatus,
   Operations,
   OverlayStatus,
-  VipStatus,
   StatusProblem,
+  VipStatus,
 } from '../../ports/driving/operations.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';

@@ -177,7 +177,10 @@ export class VipKeeper {
   #take(next: VipHold): void {
     const { address, bootTime } = this.#parts;
     const isNew = this.#hold.until === undefined;
-    if (next.until === undefined || !address.lease(next.until)) return this.#give(dropped(next));
+    if (next.until === undefined || !address.lease(next.until)) {
+      this.#give(dropped(next));
+      return;
+    }
     this.#hold = next;
     if (!isNew) return;
     this.#since = bootTime();
@@ -186,7 +189,7 @@ export class VipKeeper {
     this.#announce();
   }
 
-  /** First the kernel, and then what is believed: what fails is tried again by the next look. */
+  /** What the kernel does not take away now is taken away by the next look. */
   #give(next: VipHold): void {
     if (this.#hold.until !== undefined) this.#since = this.#parts.bootTime();
     this.#hold = next;

@@ -1,7 +1,8 @@
 import { AgentError } from '../../domain/kernel/errors.js';
+import { parseExact } from '../../domain/kernel/exact-json.js';
 import { readHeartbeatAnswer } from '../../domain/link/heartbeat.js';
-import { readPayload, SMALL_PAYLOAD_BYTES } from '../../domain/link/payload.js';
 import type { ServerMessage } from '../../domain/link/model.js';
+import { readPayload, SMALL_PAYLOAD_BYTES } from '../../domain/link/payload.js';
 import type { HolderAnswer } from '../../domain/vip/model.js';
 import { holderAnswer } from '../../domain/vip/schema.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -140,7 +141,10 @@ export class VipSubsystem implements Subsystem, LinkUser, ProblemSource {
   /** One that holds on without its control plane gives way to whoever else has the address (RFC 5227). */
   #lookAround(): void {
     const { keeper, address, bootTime, logger } = this.#parts;
-    if (!keeper.state().isAlone) return this.#unwatch();
+    if (!keeper.state().isAlone) {
+      this.#unwatch();
+      return;
+    }
     this.#watch ??= { claims: address.watch(), probeAt: 0 };
     const claim = this.#watch.claims.claim();
     if (claim !== undefined) {
@@ -175,7 +179,7 @@ export class VipSubsystem implements Subsystem, LinkUser, ProblemSource {
 
 /** @throws AgentError `link.refused` for what is no answer */
 function readAnswer({ type, jsonB64 }: ServerMessage): HolderAnswer {
-  const payload = type === 'ERROR' ? undefined : readPayload(jsonB64, SMALL_PAYLOAD_BYTES);
+  const payload = type === 'ERROR' ? undefined : readPayload(jsonB64, SMALL_PAYLOAD_BYTES, parseExact);
   const parsed = holderAnswer.safeParse(payload?.ok === true ? payload.value : undefined);
   if (parsed.success) return parsed.data;
   throw new AgentError('link.refused', { problem: `${ASK_TYPE} was answered with ${type}, which says nothing` });

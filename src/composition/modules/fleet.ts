@@ -154,7 +154,7 @@ function bindInstructions(bind: Bind): void {
           vip: (node) => vips.word(node),
         }),
       [
-        ...[...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const,
+        ...([...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const),
         ...([FleetPorts.vips, FleetPorts.book, FleetPorts.cordons] as const),
       ],
     )

@@ -46,8 +46,7 @@ export const vipModule = (address: IpAddress) =>
           new VipSubsystem({
             keeper,
             address: virtual,
-            ask: (type, jsonB64, timeoutMs, options) =>
-              container.get(NodeSubsystems.link).ask(type, jsonB64, timeoutMs, options),
+            ask: (type, jsonB64, timeoutMs, options) => container.get(NodeSubsystems.link).ask(type, jsonB64, timeoutMs, options),
             rootFingerprint: () => rootFingerprint,
             bootTime,
             clock,

@@ -1,6 +1,6 @@
+import type { VipWord } from '../link/heartbeat.js';
 import type { Aid, Nid } from '../link/model.js';
 import type { NodeState } from '../link/presence.js';
-import type { VipWord } from '../link/heartbeat.js';
 import type { Generation, HolderAnswer } from './model.js';
 
 /** What a control plane keeps of the virtual IP of an account: `vip/<aid>`, a VipRecord as JSON. */
@@ -16,6 +16,8 @@ export function accountOfKey(key: string): Aid {
 export const ASSIGN_WAIT_MS = 5_000;
 /** A node that does not say that it has released the address has lost it by then, whatever became of it. */
 export const RELEASE_WAIT_MS = 30_000;
+/** A server that has just begun may not have been told of the holder yet; one that nobody tells of by then is no more. */
+export const UNHEARD_MS = 45_000;
 /** How old the record may be by which a server lets a holder go on: 25 s after its heartbeat are over before the 30 s are. */
 export const FRESH_MS = 5_000;
 
@@ -92,11 +94,12 @@ function planAssigning(record: VipRecord, { answer, ageMs, now }: VipSight): Vip
   return answer === 'refused' || ageMs >= ASSIGN_WAIT_MS ? releasing({ ...record, wanted: forget(record) }, now) : undefined;
 }
 
-function planHeld(record: VipRecord, { candidates, nodeState, now }: VipSight): VipRecord | undefined {
+function planHeld(record: VipRecord, { candidates, nodeState, ageMs, now }: VipSight): VipRecord | undefined {
   const { node, wanted } = record;
   // For 30 s nobody has answered it: it has nothing any more.
   if (nodeState === 'offline') return { ...record, phase: 'free', since: now };
   if (wanted !== '' && wanted !== node && candidates.includes(wanted)) return releasing(record, now);
+  if (nodeState === undefined && ageMs < UNHEARD_MS) return undefined;
   const isFit = node !== '' && candidates.includes(node);
   // While nobody else could have it, the node that has it is as good as any. `unknown`: its server is gone, and it may be back at once.
   return isFit || nodeState === 'unknown' || candidates.length === 0 ? undefined : releasing(record, now);

@@ -6,7 +6,9 @@ export function interfaceOf(address: IpAddress, placed: readonly PlacedAddress[]
   const wanted = bitsOf(address);
   const around = placed.filter(
     (one) =>
-      one.address !== address && one.prefixLength > 0 && bitsOf(one.address).slice(0, one.prefixLength) === wanted.slice(0, one.prefixLength),
+      one.address !== address &&
+      one.prefixLength > 0 &&
+      bitsOf(one.address).slice(0, one.prefixLength) === wanted.slice(0, one.prefixLength),
   );
   const hosts = around.filter(({ prefixLength }) => prefixLength < wanted.length);
   return hosts.toSorted((a, b) => b.prefixLength - a.prefixLength)[0]?.interface;

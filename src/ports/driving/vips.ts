@@ -1,6 +1,6 @@
 import type { Aid, Nid } from '../../domain/link/model.js';
-import type { Generation } from '../../domain/vip/model.js';
 import type { VipPhase } from '../../domain/vip/fleet.js';
+import type { Generation } from '../../domain/vip/model.js';
 import type { CallOptions } from '../call-options.js';
 
 /** The virtual IP of an account. */

@@ -33,7 +33,15 @@ describe.skipIf(process.getuid?.() !== 0)('in the kernel', () => {
 
   /** The addon's functions, each in a process of its own in the first space. */
   const addonIn = (space: string) =>
-    new Proxy({}, { get: (_, name) => (...args: readonly unknown[]) => callIn(space, String(name), ...args) }) as Addon;
+    new Proxy(
+      {},
+      {
+        get:
+          (_, name) =>
+          (...args: readonly unknown[]) =>
+            callIn(space, String(name), ...args),
+      },
+    ) as Addon;
   const addressIn = (space: string, address: IpAddress, on?: string) =>
     new NetlinkVirtualAddress({ addon: addonIn(space), address, interface: on });
 
@@ -81,27 +89,30 @@ describe.skipIf(process.getuid?.() !== 0)('in the kernel', () => {
     expect(() => callIn(space, 'leaseAddress', ...args)).toThrow(expect.objectContaining({ code }));
   });
 
-  test.each([VIP, VIP6])('%s: without an announcement neighbours stay with the old machine, with one they go to the new one at once', async (address) => {
-    const [first, second, watcher] = link.spaces;
-    const ping = () => {
-      try {
-        execFileSync('ip', ['netns', 'exec', watcher, 'ping', '-n', '-c', '1', '-W', '1', address], { stdio: 'ignore' });
-        return true;
-      } catch {
-        return false;
-      }
-    };
-    const [one, other] = [addressIn(first, address), addressIn(second, address)];
-    one.lease(bootTime() + 25_000);
-    // IPv6 begins to listen for it a little later.
-    await expect.poll(ping, { timeout: 10_000 }).toBe(true);
-    one.remove();
-    other.lease(bootTime() + 25_000);
-    expect(ping()).toBe(false);
-    other.announce();
-    await expect.poll(ping, { timeout: 10_000 }).toBe(true);
-    other.remove();
-  });
+  test.each([VIP, VIP6])(
+    '%s: without an announcement neighbours stay with the old machine, with one they go to the new one at once',
+    async (address) => {
+      const [first, second, watcher] = link.spaces;
+      const ping = () => {
+        try {
+          execFileSync('ip', ['netns', 'exec', watcher, 'ping', '-n', '-c', '1', '-W', '1', address], { stdio: 'ignore' });
+          return true;
+        } catch {
+          return false;
+        }
+      };
+      const [one, other] = [addressIn(first, address), addressIn(second, address)];
+      one.lease(bootTime() + 25_000);
+      // IPv6 begins to listen for it a little later.
+      await expect.poll(ping, { timeout: 10_000 }).toBe(true);
+      one.remove();
+      other.lease(bootTime() + 25_000);
+      expect(ping()).toBe(false);
+      other.announce();
+      await expect.poll(ping, { timeout: 10_000 }).toBe(true);
+      other.remove();
+    },
+  );
 
   test.each([VIP, VIP6])('RFC 5227: who has %s is heard by one who asks, and nobody else', async (address) => {
     const [first, second] = link.spaces;
@@ -111,7 +122,9 @@ describe.skipIf(process.getuid?.() !== 0)('in the kernel', () => {
       addon.tellNeighbours('probe', 'eth0', '${address}');
       setTimeout(() => process.stdout.write(String(addon.readClaim(fd, 'eth0', '${address}'))), 500);`;
     const asked = async () => {
-      const child = spawn('ip', ['netns', 'exec', first, process.execPath, '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = spawn('ip', ['netns', 'exec', first, process.execPath, '-e', script], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
       let text = '';
       for await (const piece of child.stdout) text += String(piece);
       return text;

@@ -53,6 +53,8 @@ describe('defaults', () => {
     kubectlDeny: [],
     auditOnFailure: 'refuse',
     overlayNetworks: [],
+    vipOnDisconnect: 'drop',
+    vipCandidates: [],
   };
 
   test.each<{ name: string; mode: Mode; file?: ConfigFile; config: unknown }>([
@@ -80,7 +82,13 @@ test('every setting, from a file', () => {
     labels: { 'topology.kubernetes.io/zone': 'a', empty: '' },
     readyTimeout: '5m',
     outbox: { capacity: 1 },
-    vip: { range: '100.64.0.0/10' },
+    vip: {
+      range: '100.64.0.0/10',
+      address: 'fd09:0::64',
+      interface: 'bond0.7',
+      onDisconnect: 'keep',
+      candidates: 'control-planes',
+    },
     metrics: { listen: '[::1]:9193' },
     dataplane: {
       threads: 8,
@@ -146,6 +154,10 @@ test('every setting, from a file', () => {
     overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
     overlayEndpoint: '192.0.2.1',
     overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
+    vipAddress: 'fd09::64',
+    vipInterface: 'bond0.7',
+    vipOnDisconnect: 'keep',
+    vipCandidates: ['control-planes'],
   });
 });
 
@@ -411,7 +423,9 @@ describe('problems', () => {
     {
       name: 'a key that resembles none',
       value: { vip: { whatever: 1 } },
-      problems: ['holdfast.yaml:20: vip.whatever: unknown key, expected one of range'],
+      problems: [
+        'holdfast.yaml:20: vip.whatever: unknown key, expected one of range, address, interface, onDisconnect, candidates',
+      ],
     },
     {
       name: 'the whole file is a list',
@@ -424,7 +438,7 @@ describe('problems', () => {
       name: 'groups that are none',
       value: { vip: null, metrics: 'off' },
       problems: [
-        'holdfast.yaml:10: vip: expected keys and values: range, found nothing',
+        'holdfast.yaml:10: vip: expected keys and values: range, address, interface, onDisconnect, candidates, found nothing',
         'holdfast.yaml:10: metrics: expected keys and values: listen, found "off"',
       ],
     },

@@ -51,33 +51,37 @@ test('a generation that is not newer is acknowledged and does nothing, also beyo
   expect(await has(holder)).toBe(true);
 });
 
-test(`two hosts, ${MOVES} random moves with unplugged links between: never two holders, at the end exactly one, the right one`, async () => {
-  using monitor = await VipMonitor.start(fleet);
-  for (let move = 0; move < MOVES; move++) {
-    const agent = fleet.agent(Math.floor(Math.random() * 2));
-    if (Math.random() < 0.1) {
-      const victim = fleet.agent(Math.floor(Math.random() * 2));
-      await plug(fleet, victim, 'down');
-      await sleep(Math.random() * (isFull ? 3_000 : 8_000));
-      await plug(fleet, victim, 'up');
+test(
+  `two hosts, ${MOVES} random moves with unplugged links between: never two holders, at the end exactly one, the right one`,
+  async () => {
+    using monitor = await VipMonitor.start(fleet);
+    for (let move = 0; move < MOVES; move++) {
+      const agent = fleet.agent(Math.floor(Math.random() * 2));
+      if (Math.random() < 0.1) {
+        const victim = fleet.agent(Math.floor(Math.random() * 2));
+        await plug(fleet, victim, 'down');
+        await sleep(Math.random() * (isFull ? 3_000 : 8_000));
+        await plug(fleet, victim, 'up');
+      }
+      // Refused while it is away: another move comes.
+      await fleet.server.ask((client, given) => client.moveVip({ node: agent.nid }, given)).catch(() => {});
+      await sleep(Math.random() * 600);
     }
-    // Refused while it is away: another move comes.
-    await fleet.server.ask((client, given) => client.moveVip({ node: agent.nid }, given)).catch(() => {});
-    await sleep(Math.random() * 600);
-  }
-  const wanted = fleet.agent(1);
-  const moved = () => fleet.server.ask((client, given) => client.moveVip({ node: wanted.nid }, given));
-  await until(moved, () => true, 90_000);
-  await until(
-    () => saidHolder(fleet),
-    (nid) => nid === wanted.nid,
-    90_000,
-  );
-  expect(await settledHolder(fleet)).toBe(wanted);
-  expect(await answering(fleet)).toEqual([await macOf(wanted)]);
-  expect(monitor.overlaps()).toEqual([]);
-  expect(monitor.holdings.length).toBeGreaterThan(1);
-}, isFull ? 3_600_000 : 300_000);
+    const wanted = fleet.agent(1);
+    const moved = () => fleet.server.ask((client, given) => client.moveVip({ node: wanted.nid }, given));
+    await until(moved, () => true, 90_000);
+    await until(
+      () => saidHolder(fleet),
+      (nid) => nid === wanted.nid,
+      90_000,
+    );
+    expect(await settledHolder(fleet)).toBe(wanted);
+    expect(await answering(fleet)).toEqual([await macOf(wanted)]);
+    expect(monitor.overlaps()).toEqual([]);
+    expect(monitor.holdings.length).toBeGreaterThan(1);
+  },
+  isFull ? 3_600_000 : 300_000,
+);
 
 test('V1: killed, frozen, unplugged: it is gone from the machine in time without anybody, and then another has it', async () => {
   using monitor = await VipMonitor.start(fleet);

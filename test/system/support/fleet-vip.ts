@@ -83,7 +83,9 @@ export class VipMonitor implements Disposable {
   }
 
   #listen({ nid, daemon }: FleetAgent): void {
-    const child = spawn('ip', ['-n', daemon.space.name, '-ts', '-o', 'monitor', 'address'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn('ip', ['-n', daemon.space.name, '-ts', '-o', 'monitor', 'address'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     this.#children.push(child);
     let rest = '';
     child.stdout.on('data', (chunk: Buffer) => {

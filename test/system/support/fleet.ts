@@ -33,7 +33,7 @@ export interface FleetOptions {
   /** Network of the overlay. */
   readonly overlay?: string;
   /** Virtual IP that every agent may have. */
-  readonly vip?: string;
+  readonly vip?: string | undefined;
 }
 
 /** A server or several, their agents, and what serves their scripts: real processes in a network of their own, gone with its disposal. */
