@@ -129,7 +129,7 @@ export class FleetVips implements NodeUser, Vips {
     const fit = await candidates.byAccount(options);
     const records = new Map(kept.map(({ key, value }) => [accountOfKey(key), decodeVipRecord(value)]));
     const accounts = [...new Set([...records.keys(), ...fit.keys()])].sort();
-    return accounts.map((aid) => ({ aid, ...(records.get(aid) ?? NO_RECORD), candidates: fit.get(aid) ?? [] }));
+    return accounts.map((aid) => shownOf(aid, records.get(aid) ?? NO_RECORD, fit.get(aid) ?? []));
   }
 
   async move(nid: Nid, options: CallOptions): Promise<FleetVip> {
@@ -142,8 +142,8 @@ export class FleetVips implements NodeUser, Vips {
     for (let tries = 0; tries < TRIES; tries++) {
       const kept = await store.get(vipKey(aid), options);
       const record = kept === undefined ? NO_RECORD : decodeVipRecord(kept.value);
-      const next: VipRecord = { ...record, wanted: record.phase === 'held' && record.node === nid ? '' : nid };
-      if (await this.#commit(aid, kept?.version ?? 0n, next, options)) return { aid, ...next, candidates: fit };
+      const next: VipRecord = { ...record, wanted: record.phase === 'held' && record.node === nid ? '' : nid, failures: 0 };
+      if (await this.#commit(aid, kept?.version ?? 0n, next, options)) return shownOf(aid, next, fit);
     }
     throw new AgentError('vip.conflict', { problem: `others keep changing the virtual IP of ${aid}` });
   }
@@ -186,7 +186,7 @@ export class FleetVips implements NodeUser, Vips {
       });
       if (next === undefined) return this.#sendAgain(aid, record, options);
       if (!(await this.#commit(aid, version, next, options))) return this.#loop.markDirty();
-      this.#tell(aid, next);
+      this.#tell(aid, record, next);
       await this.#send(aid, next, options);
     }
   }
@@ -248,12 +248,16 @@ export class FleetVips implements NodeUser, Vips {
     }
   }
 
-  #tell(aid: Aid, { phase, node, generation }: VipRecord): void {
+  #tell(aid: Aid, before: VipRecord, { phase, node, generation }: VipRecord): void {
     const { events, logger } = this.#parts;
     logger.info('the virtual IP has moved on', { aid, phase, node, generation: String(generation) });
     if (phase === 'held') events.tell('info', `node ${node}`, `has the virtual IP of ${aid} now (generation ${generation})`);
-    if (phase === 'free') events.tell('warning', `node ${node}`, `has the virtual IP of ${aid} no more`);
+    if (before.phase === 'held') events.tell('warning', `node ${node}`, `has the virtual IP of ${aid} no more`);
   }
+}
+
+function shownOf(aid: Aid, { failures: _, ...record }: VipRecord, candidates: readonly Nid[]): FleetVip {
+  return { aid, ...record, candidates };
 }
 
 function tagOf(aid: Aid, { generation }: Pick<VipRecord, 'generation'>): Tag {

@@ -50,6 +50,8 @@ export interface VipHeld {
   readonly since: number;
   readonly isAlone: boolean;
   readonly counts: VipCounts;
+  /** Why it could not be had when it was given last. */
+  readonly failure: Error | undefined;
 }
 
 /**
@@ -68,6 +70,7 @@ export class VipKeeper {
   #announcements = 0;
   #taken = 0;
   #removedByOthers = 0;
+  #failure: Error | undefined;
   readonly #dropped: Record<DropReason, number> = { gap: 0, silence: 0, conflict: 0, expired: 0 };
 
   constructor(parts: VipKeeperParts) {
@@ -84,7 +87,7 @@ export class VipKeeper {
   state(): VipHeld {
     const now = this.#parts.bootTime();
     const counts = { taken: this.#taken, removedByOthers: this.#removedByOthers, dropped: { ...this.#dropped } };
-    return { hold: this.#hold, since: this.#since, isAlone: isAlone(this.#hold, now), counts };
+    return { hold: this.#hold, since: this.#since, isAlone: isAlone(this.#hold, now), counts, failure: this.#failure };
   }
 
   /** A stream to this fleet is open. What an earlier one has given is kept up for as long as it was given. */
@@ -103,6 +106,8 @@ export class VipKeeper {
     if (assigned(this.#hold, generation, receivedAt) === undefined) return { done: 'late', known };
     const change = ++this.#changes;
     await this.#remember(generation, options);
+    // The control plane may have been asked meanwhile, and have said the same.
+    if (this.#hold.generation === generation && this.#hold.until !== undefined) return { done: 'done' };
     // What came meanwhile is newer, and what took too long has been given to another node.
     const next = assigned(this.#hold, generation, receivedAt);
     if (next === undefined || change !== this.#changes || this.#isLate(receivedAt)) throw notInForce();
@@ -118,6 +123,7 @@ export class VipKeeper {
     const next = released(this.#hold, generation);
     if (next === undefined) return { done: 'late', known: this.#hold.generation };
     this.#changes++;
+    this.#failure = undefined;
     this.#give(next);
     await this.#remember(generation, options).catch((error: unknown) => this.#forgetful(error));
     return { done: 'done' };
@@ -131,8 +137,12 @@ export class VipKeeper {
       const nobodyWaits = { signal: new AbortController().signal };
       this.#remember(next.generation, nobodyWaits).catch((error: unknown) => this.#forgetful(error));
     }
-    if (answer.isHolder) this.#take(next);
-    else this.#give(next);
+    if (answer.isHolder) {
+      this.#take(next);
+      return;
+    }
+    this.#failure = undefined;
+    this.#give(next);
   }
 
   /** A heartbeat that was sent at `sentAt`, boot-time clock, was answered by a server that lets this node go on. @throws AgentError `vip.*` */
@@ -175,9 +185,9 @@ export class VipKeeper {
   }
 
   #take(next: VipHold): void {
-    const { address, bootTime } = this.#parts;
+    const { bootTime } = this.#parts;
     const isNew = this.#hold.until === undefined;
-    if (next.until === undefined || !address.lease(next.until)) {
+    if (next.until === undefined || !this.#lease(next.until)) {
       this.#give(dropped(next));
       return;
     }
@@ -187,6 +197,18 @@ export class VipKeeper {
     this.#taken++;
     this.#announcements = ANNOUNCEMENTS;
     this.#announce();
+  }
+
+  /** A failure is told until it is had, or is somebody else's. */
+  #lease(until: number): boolean {
+    try {
+      const isThere = this.#parts.address.lease(until);
+      this.#failure = undefined;
+      return isThere;
+    } catch (error) {
+      this.#failure = error instanceof Error ? error : new Error(String(error));
+      throw error;
+    }
   }
 
   /** What the kernel does not take away now is taken away by the next look. */

@@ -99,7 +99,9 @@ export class VipSubsystem implements Subsystem, LinkUser, ProblemSource {
   }
 
   problems(): readonly StatusProblem[] {
-    return this.#problem === undefined ? [] : [this.#problem];
+    const { failure } = this.#parts.keeper.state();
+    const failed = failure === undefined ? undefined : this.#problemOf(failure, undefined);
+    return [this.#problem ?? failed].filter((problem) => problem !== undefined);
   }
 
   #look(): void {
@@ -131,8 +133,12 @@ export class VipSubsystem implements Subsystem, LinkUser, ProblemSource {
     try {
       const answer = readAnswer(await ask(ASK_TYPE, NOTHING, ASK_MS, { signal: session.signal }));
       if (session !== this.#session || changes !== keeper.changes) return;
-      this.#isUnsure = false;
-      this.#try(() => keeper.confirm(answer, askedAt));
+      // What the kernel does not take is asked for again.
+      const done = this.#try(() => {
+        keeper.confirm(answer, askedAt);
+        return true;
+      });
+      this.#isUnsure = done !== true;
     } catch (error) {
       if (!session.signal.aborted) logger.warn('the control plane does not say who has the virtual IP', { error });
     }
@@ -169,11 +175,15 @@ export class VipSubsystem implements Subsystem, LinkUser, ProblemSource {
       this.#problem = undefined;
       return result;
     } catch (error) {
-      const remedy = error instanceof AgentError ? error.remedy : 'see the log of the daemon';
       if (this.#problem === undefined) logger.warn('the virtual IP cannot be put right; it is tried again', { error });
-      this.#problem = { subject: 'virtual IP', reason: messageOf(error), since: this.#problem?.since ?? clock.now(), remedy };
+      this.#problem = this.#problemOf(error, this.#problem?.since ?? clock.now());
       return undefined;
     }
+  }
+
+  #problemOf(error: unknown, since: number | undefined): StatusProblem {
+    const remedy = error instanceof AgentError ? error.remedy : 'see the log of the daemon';
+    return { subject: 'virtual IP', reason: messageOf(error), since, remedy };
   }
 }
 

@@ -16,6 +16,9 @@ export function accountOfKey(key: string): Aid {
 export const ASSIGN_WAIT_MS = 5_000;
 /** A node that does not say that it has released the address has lost it by then, whatever became of it. */
 export const RELEASE_WAIT_MS = 30_000;
+/** When every candidate was asked in vain, the next one waits so long for each that was, and a minute at most. */
+const PAUSE_MS = 5_000;
+const LONGEST_PAUSE_MS = 60_000;
 /** A server that has just begun may not have been told of the holder yet; one that nobody tells of by then is no more. */
 export const UNHEARD_MS = 45_000;
 /** How old the record may be by which a server lets a holder go on: 25 s after its heartbeat are over before the 30 s are. */
@@ -35,11 +38,13 @@ export interface VipRecord {
   readonly node: Nid | '';
   /** Whom an operator wants to have it; empty when that is done, or nobody was named. */
   readonly wanted: Nid | '';
+  /** Assignments in a row that nobody took. */
+  readonly failures: number;
   /** Since when it is in this phase, wall clock. */
   readonly since: number;
 }
 
-export const NO_RECORD: VipRecord = { generation: 0n, phase: 'free', node: '', wanted: '', since: 0 };
+export const NO_RECORD: VipRecord = { generation: 0n, phase: 'free', node: '', wanted: '', failures: 0, since: 0 };
 
 export function encodeVipRecord({ generation, ...rest }: VipRecord): string {
   return JSON.stringify({ ...rest, generation: String(generation) });
@@ -78,7 +83,9 @@ export function planVip(record: VipRecord, sight: VipSight): VipRecord | undefin
   }
 }
 
-function planFree(record: VipRecord, { candidates, now }: VipSight): VipRecord | undefined {
+function planFree(record: VipRecord, { candidates, ageMs, now }: VipSight): VipRecord | undefined {
+  const { failures } = record;
+  if (failures > 0 && failures >= candidates.length && ageMs < Math.min(LONGEST_PAUSE_MS, PAUSE_MS * failures)) return undefined;
   const node = nextCandidate(record, candidates);
   return node === undefined ? undefined : { ...record, phase: 'assigning', node, generation: record.generation + 1n, since: now };
 }
@@ -90,8 +97,9 @@ function nextCandidate({ node, wanted }: VipRecord, candidates: readonly Nid[]):
 }
 
 function planAssigning(record: VipRecord, { answer, ageMs, now }: VipSight): VipRecord | undefined {
-  if (answer === 'ok') return { ...record, phase: 'held', wanted: forget(record), since: now };
-  return answer === 'refused' || ageMs >= ASSIGN_WAIT_MS ? releasing({ ...record, wanted: forget(record) }, now) : undefined;
+  if (answer === 'ok') return { ...record, phase: 'held', wanted: forget(record), failures: 0, since: now };
+  if (answer !== 'refused' && ageMs < ASSIGN_WAIT_MS) return undefined;
+  return releasing({ ...record, wanted: forget(record), failures: record.failures + 1 }, now);
 }
 
 function planHeld(record: VipRecord, { candidates, nodeState, ageMs, now }: VipSight): VipRecord | undefined {

@@ -25,7 +25,8 @@ test('who has it, and who may', async () => {
   expect(await cli(['vip', 'list'])).toEqual({
     code: 0,
     out:
-      'ACCOUNT  PHASE  NODE  WANTED  GENERATION  SINCE  CANDIDATES\n' + 'acme     held   n1    -       7           -      n1,n2\n',
+      'ACCOUNT  PHASE  NODE  WANTED  GENERATION  SINCE  CANDIDATES\n' +
+      'acme     held   n1    -       7           -      n1,n2\n',
     err: '',
   });
   const { vips } = JSON.parse((await cli(['vip', 'list', '-o', 'json'])).out);

@@ -107,10 +107,20 @@ describe('VIP_ASSIGN', () => {
     expect(address.seconds).toBeUndefined();
   });
 
+  test('where the control plane was asked meanwhile and said the same, it is in force', async () => {
+    const { keeper, address, bootTime } = await rig();
+    const assigning = keeper.assign(7n, bootTime(), options);
+    await Promise.resolve();
+    keeper.confirm({ isHolder: true, generation: 7n }, bootTime());
+    expect(await assigning).toMatchObject({ done: expect.stringMatching(/^(done|late)$/) });
+    expect(address.seconds).toBe(25);
+  });
+
   test('an interface that is not there fails it, and it can be had when it is there', async () => {
     const { keeper, address, bootTime } = await rig();
     address.fail(new AgentError('vip.no_interface', { problem: 'eth7' }));
     await expect(keeper.assign(7n, bootTime(), options)).rejects.toMatchObject({ code: 'vip.no_interface' });
+    expect(keeper.state().failure?.message).toContain('eth7');
     address.fail(undefined);
     expect(await keeper.assign(8n, bootTime(), options)).toEqual({ done: 'done' });
   });

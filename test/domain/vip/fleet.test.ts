@@ -22,7 +22,7 @@ const sight = (more: Partial<VipSight> = {}): VipSight => {
   return { ageMs: 0, answer: undefined, candidates: [a, b, c], nodeState: 'online', now: NOW, ...more };
 };
 const record = (phase: VipPhase, node: Nid | '' = a, more: Partial<VipRecord> = {}): VipRecord => {
-  return { generation: 7n, phase, node, wanted: '', since: 1, ...more };
+  return { generation: 7n, phase, node, wanted: '', failures: 0, since: 1, ...more };
 };
 /** `phase node generation wanted`, or `-`. */
 const planned = (now: VipRecord, seen: Partial<VipSight> = {}) => {
@@ -38,6 +38,10 @@ test.each([
   ['nobody may', record('free'), { candidates: [] }, '-'],
   ['whom an operator wants', record('free', a, { wanted: c }), {}, 'assigning c 8 wanted c'],
   ['whom an operator wants, but cannot', record('free', a, { wanted: c }), { candidates: [a, b] }, 'assigning b 8 wanted c'],
+  ['some did not take it: the next', record('free', a, { failures: 2 }), {}, 'assigning b 8'],
+  ['all did not take it: a pause', record('free', a, { failures: 3 }), { ageMs: 14_999 }, '-'],
+  ['all did not take it, after the pause', record('free', a, { failures: 3 }), { ageMs: 15_000 }, 'assigning b 8'],
+  ['the pause is a minute at most', record('free', a, { failures: 900 }), { ageMs: 60_000 }, 'assigning b 8'],
   ['it is asked', record('assigning'), { ageMs: 4_999 }, '-'],
   ['it says yes', record('assigning'), { answer: 'ok' }, 'held a 7'],
   ['it says yes, and was wanted', record('assigning', a, { wanted: a }), { answer: 'ok' }, 'held a 7'],
@@ -82,6 +86,12 @@ test('V1: of a record that was read more than 5 s ago, or never, nothing is said
   expect(vipWordFor(record('held'), a, 5_000)).toBe('holder');
   expect(vipWordFor(record('held'), a, 5_001)).toBe('unknown');
   expect(vipWordFor(record('held'), a, undefined)).toBe('unknown');
+});
+
+test('who takes it ends the row of failures', () => {
+  const failed = record('assigning', a, { failures: 2 });
+  expect(planVip(failed, sight({ ageMs: 5_000 }))?.failures).toBe(3);
+  expect(planVip(failed, sight({ answer: 'ok' }))?.failures).toBe(0);
 });
 
 test('a record is read back as it was written, exact beyond 2^53', () => {
