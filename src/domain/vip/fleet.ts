@@ -56,6 +56,18 @@ export function decodeVipRecord(text: string): VipRecord {
   return { ...rest, generation: BigInt(generation) };
 }
 
+/** More changes than there can have been between a backup and its use. */
+const RESTORED_GENERATIONS = 2n ** 32n;
+
+/**
+ * Of a store that was put back: since then others may have had it, under generations that nodes know. It is given to nobody before whoever
+ * has it has lost it.
+ */
+export function restoredVip(record: VipRecord, now: number): VipRecord {
+  const generation = record.generation + RESTORED_GENERATIONS;
+  return { ...record, generation, phase: 'releasing', since: now };
+}
+
 /** What a server sees beside the record. */
 export interface VipSight {
   /** How long it has seen the record as it is: never longer than it has been so. */
