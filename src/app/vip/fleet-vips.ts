@@ -6,6 +6,7 @@ import type { Aid, LinkMessage, Nid } from '../../domain/link/model.js';
 import { readPayload, SMALL_PAYLOAD_BYTES } from '../../domain/link/payload.js';
 import { encodeUtf8 } from '../../domain/link/utf8.js';
 import {
+  ASSIGN_WAIT_MS,
   accountOfKey,
   decodeVipRecord,
   encodeVipRecord,
@@ -21,8 +22,10 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Instructions } from '../../ports/driving/fleet.js';
 import type { NodeIdentity } from '../../ports/driving/node-streams.js';
+import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { FleetVip, Vips } from '../../ports/driving/vips.js';
 import type { Logger } from '../../ports/logger.js';
+import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { ControlStore, StoredValue } from '../../ports/store/control-store.js';
 import { ReconcileLoop } from '../agent/reconcile-loop.js';
 import type { InstructionBook } from '../dispatch/instruction-book.js';
@@ -32,6 +35,11 @@ import type { VipCandidates } from './vip-candidates.js';
 
 /** Of the reading by which holders go on: twice within the 5 s that it is good for. */
 const LOOK_MS = 2_000;
+/** Several answers are one look. */
+const LEAST_GAP_MS = 50;
+/** Released in 30 s, assigned in 5. */
+const LONGEST_CHANGE_MS = 40_000;
+const NOBODY = 'look at `holdfast vip list`: is a candidate online, ready, not cordoned, and has it `vip.address`?';
 /** An instruction that has not reached its node by then is not sent any more. */
 const EXPIRES_MS = 5_000;
 /** Several servers and operators write the same record: the loser looks again. */
@@ -62,20 +70,21 @@ interface Known {
  * Decides which node of each account has its virtual IP. Every replica decides, on the same record, and a comparison lets one of them write:
  * no clock is compared with another.
  */
-export class FleetVips implements NodeUser, Vips {
+export class FleetVips implements NodeUser, Vips, ProblemSource {
   readonly #parts: FleetVipsParts;
   readonly #loop: ReconcileLoop;
   readonly #known = new Map<Aid, Known>();
   readonly #asking = new Set<NodeSession>();
   /** When the newest reading of all records began. */
   #readAt: number | undefined;
+  readonly #stop = new AbortController();
   #unsubscribe: () => void = () => {};
 
   constructor(parts: FleetVipsParts) {
     const { clock, random, logger } = parts;
     this.#parts = parts;
     const run = (signal: AbortSignal) => this.#look({ signal });
-    const gaps = { leastGapMs: 0, greatestGapMs: LOOK_MS, firstBackoffMs: 500, greatestBackoffMs: LOOK_MS };
+    const gaps = { leastGapMs: LEAST_GAP_MS, greatestGapMs: LOOK_MS, firstBackoffMs: 500, greatestBackoffMs: LOOK_MS };
     this.#loop = new ReconcileLoop({ name: 'vip', run, clock, random, logger, ...gaps });
   }
 
@@ -90,12 +99,11 @@ export class FleetVips implements NodeUser, Vips {
 
   async stop(): Promise<void> {
     this.#unsubscribe();
+    this.#stop.abort();
     await this.#loop.stop();
   }
 
-  opened(): void {
-    if (this.#parts.candidates.isOn) this.#loop.markDirty();
-  }
+  opened(): void {}
 
   closed(): void {}
 
@@ -117,9 +125,22 @@ export class FleetVips implements NodeUser, Vips {
     return vipWordFor(this.#known.get(aid)?.record ?? NO_RECORD, nid, ageMs);
   }
 
-  /** As it is known here. */
-  records(): readonly { readonly aid: Aid; readonly record: VipRecord }[] {
-    return [...this.#known].map(([aid, { record }]) => ({ aid, record })).sort((a, b) => (a.aid < b.aid ? -1 : 1));
+  /** Of accounts whose nodes were asked in vain, or among whose nodes nobody has it for longer than any change takes. */
+  problems(): readonly StatusProblem[] {
+    const now = this.#parts.clock.monotonic();
+    return [...this.#known].flatMap(
+      ([
+        aid,
+        {
+          record: { phase, failures, since },
+          seenAt,
+        },
+      ]) => {
+        if (phase === 'held' || (failures === 0 && now - seenAt < LONGEST_CHANGE_MS)) return [];
+        const asked = failures === 0 ? '' : `; it was offered ${failures} times in a row in vain`;
+        return [{ subject: `virtual IP of ${aid}`, reason: `no node has it${asked}`, since, remedy: NOBODY }];
+      },
+    );
   }
 
   async list(options: CallOptions): Promise<readonly FleetVip[]> {
@@ -211,6 +232,7 @@ export class FleetVips implements NodeUser, Vips {
   async #send(aid: Aid, { phase, node, generation }: VipRecord, options: CallOptions): Promise<void> {
     if (node === '' || (phase !== 'assigning' && phase !== 'releasing')) return;
     const type = phase === 'assigning' ? 'VIP_ASSIGN' : 'VIP_RELEASE';
+    if (phase === 'assigning') this.#lookIn(ASSIGN_WAIT_MS);
     const call = { nid: node, type, json: `{"generation":${generation}}`, expiresMs: EXPIRES_MS, by: 'vip' };
     try {
       await this.#parts.instructions.send({ ...call, tag: tagOf(aid, { generation }) }, options);
@@ -219,6 +241,13 @@ export class FleetVips implements NodeUser, Vips {
       // As good as one that is not answered.
       this.#parts.logger.warn('a node could not be told of the virtual IP', { nid: node, type, error });
     }
+  }
+
+  #lookIn(ms: number): void {
+    this.#parts.clock.sleep(ms, this.#stop).then(
+      () => this.#loop.markDirty(),
+      () => {},
+    );
   }
 
   /** Of the instruction that the record speaks of. @throws AgentError `store.unavailable` */

@@ -42,14 +42,14 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, { store, serverId }, agent, view, clock, log, audit, registered, presence, book) =>
+      ({ version, paths, startedAt }, { store, serverId }, agent, view, clock, log, audit, registered, presence, book, vips) =>
         new NodeOperations({
           agent,
           view,
           listeners: noListeners,
           dataPlane: noTraffic,
           clock,
-          sources: [log, store, audit],
+          sources: [log, store, audit, vips],
           version,
           dataDir: paths.dataDir,
           startedAt,
@@ -67,6 +67,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetPorts.enrolmentView,
         FleetPorts.presence,
         FleetPorts.book,
+        FleetPorts.vips,
       ],
     )
     .inSingletonScope();
