@@ -85,8 +85,9 @@ int lease_address(const std::string& interface, const SocketAddress& address, do
   const auto length = static_cast<std::uint8_t>(bytes_of(address.family) * 8);
   Request request = request_for(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, index, address, length);
   if (address.family == Family::ipv6) {
-    // Whoever had it before may still answer to the search for a double: it would not become usable.
-    const std::uint32_t flags = IFA_F_NODAD;
+    // Whoever had it before may still answer to the search for a double: it would not become usable. And no route to itself, which would
+    // outlive it.
+    const std::uint32_t flags = IFA_F_NODAD | IFA_F_NOPREFIXROUTE;
     request.add(IFA_FLAGS, &flags, sizeof flags);
   }
   const double left = (until - boot_time_ms()) / 1e3;

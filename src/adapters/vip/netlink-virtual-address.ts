@@ -31,12 +31,15 @@ export class NetlinkVirtualAddress implements VirtualAddress {
   lease(until: number): boolean {
     const { addon, address } = this.#parts;
     const on = this.#interface();
+    // With a lifetime an address of IPv6 that another hand has put there would take the route of its whole network along.
+    const isOurs = ({ interface: where, prefixLength }: PlacedAddress) =>
+      where === on && prefixLength === (isIpv6(address) ? 128 : 32);
+    this.#removeAll(this.find().filter((one) => !isOurs(one)));
     return this.#done(() => addon.leaseAddress(on, address, until)) > 0;
   }
 
   remove(): void {
-    const { addon } = this.#parts;
-    for (const one of this.find()) this.#done(() => addon.removeAddress(one.interface, one.address, one.prefixLength));
+    this.#removeAll(this.find());
   }
 
   announce(): void {
@@ -57,6 +60,12 @@ export class NetlinkVirtualAddress implements VirtualAddress {
         fd = undefined;
       },
     };
+  }
+
+  #removeAll(placed: readonly PlacedAddress[]): void {
+    const { addon } = this.#parts;
+    for (const { interface: on, address, prefixLength } of placed)
+      this.#done(() => addon.removeAddress(on, address, prefixLength));
   }
 
   #interface(): string {
