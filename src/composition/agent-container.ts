@@ -18,6 +18,7 @@ import { linkModule } from './modules/link.js';
 import { loadbalancerModule } from './modules/loadbalancer.js';
 import { metricsModule } from './modules/metrics.js';
 import { overlayModule } from './modules/overlay.js';
+import { noVipModule, vipModule } from './modules/vip.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A node of a fleet. Nothing runs until its agent starts. */
@@ -35,6 +36,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     kubernetesModule,
     overlayModule,
     loadbalancerModule,
+    facts.config.vipAddress === undefined ? noVipModule : vipModule(facts.config.vipAddress),
     dnsmasqModule,
     etcdModule,
     dataplaneModule,
@@ -63,6 +65,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.metrics),
     container.get(NodeSubsystems.overlay),
     container.get(NodeSubsystems.balancer),
+    ...(container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : []),
     container.get(NodeSubsystems.engine),
     container.get(NodeSubsystems.renewal),
     container.get(NodeSubsystems.link),

@@ -13,6 +13,7 @@ import { logModule } from './modules/log.js';
 import { fleetOverlayModule } from './modules/overlay.js';
 import { remoteAdminModule } from './modules/remote-admin.js';
 import { serverModule } from './modules/server.js';
+import { fleetVipModule } from './modules/vip.js';
 import { FleetPorts, FleetServers, FleetSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A control plane. Nothing runs until its agent starts. */
@@ -24,7 +25,7 @@ export function buildServerContainer(facts: Facts, logger: Logger, controlPlane:
   container.bind(Ports.logger).toConstantValue(logger);
   container.bind(Ports.ownedLog).toConstantValue(controlPlane.log);
   container.load(coreModule, auditModule, serverModule, logModule);
-  container.load(fleetModule, fleetOverlayModule, fleetApiServersModule, remoteAdminModule, fleetMetricsModule);
+  container.load(fleetModule, fleetOverlayModule, fleetApiServersModule, fleetVipModule, remoteAdminModule, fleetMetricsModule);
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;

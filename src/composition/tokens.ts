@@ -57,6 +57,10 @@ import type { PeerPushes } from '../app/overlay/peer-pushes.js';
 import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsystem.js';
 import type { SessionRelay } from '../app/session/session-relay.js';
 import type { Sessions } from '../app/session/sessions.js';
+import type { FleetVips } from '../app/vip/fleet-vips.js';
+import type { VipEffect } from '../app/vip/vip-effect.js';
+import type { VipKeeper } from '../app/vip/vip-keeper.js';
+import type { VipSubsystem } from '../app/vip/vip-subsystem.js';
 import type { Config } from '../domain/config/model.js';
 import type { AuditLog } from '../ports/audit/audit-log.js';
 import type { Clock } from '../ports/clock.js';
@@ -68,7 +72,7 @@ import type { AdminCertificates } from '../ports/driving/admin-certificates.js';
 import type { BalancerStatus } from '../ports/driving/api-balancer.js';
 import type { Explainer } from '../ports/driving/explainer.js';
 import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
-import type { FleetStatus, LinkStatus, Operations, OverlayStatus } from '../ports/driving/operations.js';
+import type { FleetStatus, LinkStatus, Operations, OverlayStatus, VipStatus } from '../ports/driving/operations.js';
 import type { Registrations } from '../ports/driving/registrations.js';
 import type { Resources } from '../ports/driving/resources.js';
 import type { DrivingServer } from '../ports/driving/server.js';
@@ -83,6 +87,7 @@ import type { Logger } from '../ports/logger.js';
 import type { ProblemSource } from '../ports/node/problem-source.js';
 import type { WebClient } from '../ports/outbound/web-client.js';
 import type { Outbox } from '../ports/outbox/outbox.js';
+import type { VirtualAddress } from '../ports/vip/virtual-address.js';
 import type { ControlPlane } from './control-plane.js';
 import type { EnrolledNode } from './enrolled-node.js';
 import type { Facts } from './facts.js';
@@ -118,6 +123,7 @@ export const UseCases = {
   linkStatus: token<() => LinkStatus>('useCase.linkStatus'),
   overlayStatus: token<() => OverlayStatus | undefined>('useCase.overlayStatus'),
   apiBalancer: token<() => BalancerStatus>('useCase.apiBalancer'),
+  vipStatus: token<() => VipStatus>('useCase.vipStatus'),
 };
 
 export const Subsystems = {
@@ -172,6 +178,9 @@ export const NodePorts = {
   linkFigures: token<() => LinkFigures>('node.linkFigures'),
   overlayKeeper: token<OverlayKeeper>('node.overlayKeeper'),
   overlayEffect: token<OverlayEffect>('node.overlayEffect'),
+  vipAddress: token<VirtualAddress>('node.vipAddress'),
+  vipKeeper: token<VipKeeper>('node.vipKeeper'),
+  vipEffect: token<VipEffect>('node.vipEffect'),
 };
 
 export const NodeSubsystems = {
@@ -182,6 +191,8 @@ export const NodeSubsystems = {
   nodeInfo: token<NodeInfoSubsystem>('node.subsystem.nodeInfo'),
   overlay: token<OverlaySubsystem>('node.subsystem.overlay'),
   balancer: token<BalancerSubsystem>('node.subsystem.balancer'),
+  /** Only where the node may have a virtual IP. */
+  vip: token<VipSubsystem>('node.subsystem.vip'),
   link: token<LinkSubsystem>('node.subsystem.link'),
 };
 
@@ -203,6 +214,7 @@ export const FleetPorts = {
   overlay: token<FleetOverlay>('fleet.overlay'),
   peerPushes: token<PeerPushes>('fleet.peerPushes'),
   apiServers: token<FleetApiServers>('fleet.apiServers'),
+  vips: token<FleetVips>('fleet.vips'),
 };
 
 export const FleetUseCases = {

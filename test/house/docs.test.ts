@@ -180,6 +180,11 @@ test('docs/troubleshooting.md has every error code, and no other', () => {
   expect(documented).toEqual(Object.keys(errorCodes).sort());
 });
 
+const vip = {
+  ...{ address: 'a', held: true, since: 0, leftMs: 1, generation: 1n, alone: false },
+  counts: { taken: 1, removedByOthers: 0, dropped: { gap: 0, silence: 0, conflict: 0, expired: 0 } },
+};
+
 test('docs/metrics.md has every metric with its type and labels, and no other', async () => {
   const none = { runs: 0, seconds: 0 };
   const outbox = { depth: 0, capacity: 1, dropped: 0n, nextSequence: ZERO_SEQUENCE };
@@ -193,6 +198,7 @@ test('docs/metrics.md has every metric with its type and labels, and no other', 
     link: () => ({ up: true, streams: 1, viewFresh: true, waiting: 0, running: 0, unconfirmed: 0, ended: { done: 1 } }),
     apiBalancer: () => ({ state: 'serving', port: 6_446, servers: [], reloads: 1, changes: 1 }),
     overlay: () => ({ link: 'kernel', publicKey: 'k', address: 'a', mtu: 1, peers: [overlayPeer] }),
+    vip: () => vip,
   });
   const store = (await failingStore()).figures();
   const controlPlane = new ControlPlaneMetrics({

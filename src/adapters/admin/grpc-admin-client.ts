@@ -152,6 +152,14 @@ export class GrpcAdminClient {
     return this.#unary(this.#fleet.revokeToken.bind(this.#fleet), request, options);
   }
 
+  listVips(options: CallOptions): Promise<fleetWire.ListVipsResponse> {
+    return this.#unary(this.#fleet.listVips.bind(this.#fleet), {}, options);
+  }
+
+  moveVip(request: fleetWire.MoveVipRequest, options: CallOptions): Promise<fleetWire.MoveVipResponse> {
+    return this.#unary(this.#fleet.moveVip.bind(this.#fleet), request, options);
+  }
+
   createAdminCertificate(
     request: certificatesWire.CreateAdminCertificateRequest,
     options: CallOptions,

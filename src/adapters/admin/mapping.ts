@@ -12,6 +12,7 @@ import type {
   NodeEvent,
   NodeStatus,
   OverlayStatus,
+  VipStatus,
 } from '../../ports/driving/operations.js';
 import type { AppliedResource, ApplyOutcome, ObjectChange, ResourceSelector } from '../../ports/driving/resources.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
@@ -93,6 +94,7 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
     link: status.link === undefined ? undefined : linkToWire(status.link),
     fleet: status.fleet === undefined ? undefined : fleetToWire(status.fleet),
     overlay: status.overlay === undefined ? undefined : overlayToWire(status.overlay),
+    vip: status.vip === undefined ? undefined : vipToWire(status.vip),
     apiBalancer: status.apiBalancer === undefined ? undefined : balancerToWire(status.apiBalancer),
   };
 }
@@ -144,6 +146,10 @@ function overlayToWire({ link, peers, ...overlay }: OverlayStatus): wire.Overlay
       ranges: [...ranges],
     })),
   };
+}
+
+function vipToWire({ since, leftMs, counts: _, ...vip }: VipStatus): wire.VipStatus {
+  return { ...vip, sinceMs: milliseconds(since), leftMs: milliseconds(leftMs) };
 }
 
 /** 0 for what has not happened. */

@@ -9,6 +9,7 @@ import type {
   ServiceTraffic,
   StatusResponse,
   TopResponse,
+  VipStatus,
 } from '../generated/holdfast/admin/v1/admin.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
 import { certificateTable, fleetRows } from './fleet-status.js';
@@ -45,6 +46,7 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
       ...(status.fleet === undefined ? [] : fleetRows(status.fleet)),
       ...(status.overlay === undefined ? [] : overlayRows(status.overlay)),
       ...(status.apiBalancer === undefined ? [] : [balancerRow(status.apiBalancer)]),
+      ...(status.vip === undefined ? [] : [['virtual IP', vipWords(status.vip)]]),
     ],
   );
   const subsystems = table(
@@ -87,6 +89,11 @@ function overlayRows({ link, address, mtu, peers }: OverlayStatus): readonly (re
 
 function balancerRow({ state, port, servers, up }: ApiBalancerStatus): readonly string[] {
   return ['api balancer', `${state} on port ${port}, ${up} of ${servers} API servers up`];
+}
+
+function vipWords({ address, held, sinceMs, leftMs, generation, alone }: VipStatus): string {
+  const state = held ? `here for ${ago(sinceMs)}, for ${age(Number(leftMs))} more unless it is confirmed` : `not here`;
+  return `${address} ${state}, generation ${generation}${alone ? ', held without the control plane' : ''}`;
 }
 
 function overlayPeers({ peers }: OverlayStatus): string {

@@ -15,6 +15,7 @@ import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
 import { addSync } from './verbs/overlay.js';
 import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verbs/resources.js';
+import { addVipVerbs } from './verbs/vip.js';
 
 /** In the order of `--help`. */
 const verbs = [
@@ -37,6 +38,7 @@ const verbs = [
   addSync,
   addEtcdVerbs,
   addKubeproxy,
+  addVipVerbs,
   addBackup,
 ];
 

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { splitListenerId } from '../../domain/dataplane/compile.js';
 import type { BalancerStatus } from '../../ports/driving/api-balancer.js';
-import type { ListenerTraffic, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
+import type { ListenerTraffic, NodeStatus, OverlayStatus, VipStatus } from '../../ports/driving/operations.js';
 import { BalancerMetrics } from './balancer-metrics.js';
 import { CountedHistogram } from './counted-histogram.js';
 import { DaemonMetrics, type DaemonSources, replace } from './daemon-metrics.js';
@@ -9,6 +9,7 @@ import { type DnsFigure, DnsMetrics } from './dns-metrics.js';
 import { type LinkFigures, LinkMetrics } from './link-metrics.js';
 import { MetricsPage, type RenderedMetrics } from './metrics-page.js';
 import { OverlayMetrics } from './overlay-metrics.js';
+import { VipMetrics } from './vip-metrics.js';
 
 /** Where the figures come from; each is asked at every scrape. */
 export interface MetricSources extends DaemonSources {
@@ -24,6 +25,8 @@ export interface MetricSources extends DaemonSources {
   readonly overlay?: () => OverlayStatus | undefined;
   /** Of a node of a fleet. */
   readonly apiBalancer?: () => BalancerStatus;
+  /** Of a node that may have the virtual IP. */
+  readonly vip?: () => VipStatus;
 }
 
 const SERVICE_LABELS = ['namespace', 'service', 'port'] as const;
@@ -44,6 +47,7 @@ export class PrometheusMetrics {
   readonly #link: LinkMetrics | undefined;
   readonly #overlay: OverlayMetrics | undefined;
   readonly #apiBalancer: BalancerMetrics | undefined;
+  readonly #vip: VipMetrics | undefined;
   readonly #active = this.#gauge('connections_active', 'Open TCP connections', SERVICE_LABELS);
   readonly #connections = this.#counter('connections_total', 'TCP connections by how they ended', [...SERVICE_LABELS, 'result']);
   readonly #flowsActive = this.#gauge('udp_flows_active', 'Open UDP flows', SERVICE_LABELS);
@@ -71,6 +75,7 @@ export class PrometheusMetrics {
     this.#overlay = sources.overlay === undefined ? undefined : new OverlayMetrics(sources.overlay, this.#registry);
     const { apiBalancer } = sources;
     this.#apiBalancer = apiBalancer === undefined ? undefined : new BalancerMetrics(apiBalancer, this.#registry);
+    this.#vip = sources.vip === undefined ? undefined : new VipMetrics(sources.vip, this.#registry);
   }
 
   async render(): Promise<RenderedMetrics> {
@@ -81,6 +86,7 @@ export class PrometheusMetrics {
     this.#dns.collect();
     this.#link?.collect();
     this.#overlay?.collect();
+    this.#vip?.collect();
     this.#apiBalancer?.collect();
     return this.#page.render();
   }

@@ -12,11 +12,18 @@ import {
   type StreamChanges,
   type StreamParty,
 } from '../../domain/link/fence.js';
-import { heartbeatAnswer, readHeartbeat } from '../../domain/link/heartbeat.js';
+import { heartbeatAnswer, readHeartbeat, type VipWord } from '../../domain/link/heartbeat.js';
 import { type Capabilities, HEARTBEAT_TYPE, type LinkMessage, type Nid, type ServerFacts } from '../../domain/link/model.js';
 import { decodeStream, type StreamRecord, streamAgentOf, streamPrefix } from '../../domain/link/stream-record.js';
 import type { Clock } from '../../ports/clock.js';
-import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode, StreamEnd } from '../../ports/driving/node-streams.js';
+import type {
+  NodeIdentity,
+  NodeStream,
+  NodeStreamHandler,
+  NodeStreams,
+  PeerNode,
+  StreamEnd,
+} from '../../ports/driving/node-streams.js';
 import type { Logger } from '../../ports/logger.js';
 import type { ControlStore, StoreChange } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
@@ -31,6 +38,8 @@ const LEAST_SPREAD_MS = 10_000;
 const COME_BACK_PER_SECOND = 100;
 /** An agent that is answered at all is one that is known. */
 const HEALTHY = { isHealthy: true, message: '' };
+/** On a stream that is not the current one nothing is said of who has what. */
+const NOT_HERE = { ...HEALTHY, vip: 'unknown' } as const;
 const IS_OLD: StreamEnd = { status: 'superseded', message: 'SUPERSEDED: this process has a newer stream' };
 /** An agent gives a move to another connection so long. */
 const DRAIN_MS = 20_000;
@@ -54,6 +63,8 @@ export interface NodeSessionsParts {
   readonly newId: () => string;
   /** Whether the users know what they must know before they see a stream: a result that nobody knows yet would be lost. */
   readonly isReady: () => boolean;
+  /** Whether a node has the virtual IP, as far as it is known at this moment; undefined where nobody decides it. */
+  readonly vip: (node: NodeIdentity) => VipWord | undefined;
 }
 
 /** What is counted, since the start. */
@@ -300,14 +311,14 @@ export class NodeSessions implements NodeStreams {
 
   #received(session: OpenSession, message: LinkMessage): void {
     if (session.signal.aborted) {
-      if (message.type === HEARTBEAT_TYPE) void session.answer(heartbeatAnswer(HEALTHY, message.tag));
+      if (message.type === HEARTBEAT_TYPE) void session.answer(heartbeatAnswer(NOT_HERE, message.tag));
     } else if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
     else if (!this.#parts.users.some((user) => user.received(session, message))) this.#count('unclaimed');
   }
 
   /** Answered before anything is looked at: an older agent gives up after 10 s, whatever the store does (engine.md C6). */
   #beat(session: OpenSession, { tag, jsonB64 }: LinkMessage): void {
-    void session.send(heartbeatAnswer(HEALTHY, tag));
+    void session.send(heartbeatAnswer({ ...HEALTHY, vip: this.#parts.vip(session.identity) }, tag));
     session.sign();
     this.#count('heartbeats');
     const { nid } = session.identity;

@@ -17,6 +17,7 @@ import type {
   Operations,
   OverlayStatus,
   StatusProblem,
+  VipStatus,
 } from '../../ports/driving/operations.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
@@ -48,6 +49,7 @@ export interface NodeOperationsParts {
   readonly overlay?: () => OverlayStatus | undefined;
   /** Of an agent. */
   readonly apiBalancer?: () => BalancerStatus;
+  readonly vip?: () => VipStatus;
 }
 
 /** What this node is doing and what is wrong with it. */
@@ -59,7 +61,7 @@ export class NodeOperations implements Operations {
   }
 
   status(): NodeStatus {
-    const { agent, view, version, dataDir, startedAt, metricsListen, link, fleet, overlay, apiBalancer } = this.#parts;
+    const { agent, view, version, dataDir, startedAt, metricsListen, link, fleet, overlay, apiBalancer, vip } = this.#parts;
     const { nodeId, hostname } = agent.identity();
     const states = agent.states();
     return {
@@ -83,6 +85,7 @@ export class NodeOperations implements Operations {
       ...(fleet === undefined ? { dataPlane: this.#dataPlane() } : { fleet: fleet() }),
       ...(overlay === undefined ? {} : { overlay: overlay() }),
       ...(apiBalancer === undefined ? {} : { apiBalancer: apiBalancer() }),
+      ...(vip === undefined ? {} : { vip: vip() }),
     };
   }
 

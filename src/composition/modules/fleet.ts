@@ -138,7 +138,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons, apiServers) =>
+      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, vips, book, cordons, apiServers) =>
         new NodeSessions({
           store,
           clock,
@@ -148,13 +148,14 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher, relay, apiServers],
+          users: [dispatcher, relay, vips, apiServers],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
+          vip: (node) => vips.word(node),
         }),
       [
         ...([...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const),
-        ...([FleetPorts.book, FleetPorts.cordons, FleetPorts.apiServers] as const),
+        ...([FleetPorts.vips, FleetPorts.book, FleetPorts.cordons, FleetPorts.apiServers] as const),
       ],
     )
     .inSingletonScope();
@@ -203,7 +204,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetSubsystems.fleet)
     .toResolvedValue(
-      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations, overlay, pushes) =>
+      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations, overlay, pushes, vips) =>
         new FleetSubsystem({
           presence,
           cordons,
@@ -214,6 +215,7 @@ function bindInstructions(bind: Bind): void {
           revocations,
           overlay,
           pushes,
+          vips,
         }),
       [
         ...common,
@@ -225,6 +227,7 @@ function bindInstructions(bind: Bind): void {
         FleetPorts.enrolmentView,
         FleetPorts.overlay,
         FleetPorts.peerPushes,
+        FleetPorts.vips,
       ],
     )
     .inSingletonScope();

@@ -62,6 +62,7 @@ export const linkModule = new ContainerModule(({ bind }) => {
               container.get<ProblemSource>(token),
             ),
             container.get(NodeSubsystems.balancer),
+            ...(container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : []),
           ].flatMap((source) => source.problems()),
       }),
       [Root.node, Root.container],
@@ -176,11 +177,14 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (dnsmasq, etcd, helm, join, kubernetes, overlay) => ({
-        ...{ dnsmasq, helm, join, kubernetes, overlay },
+      (dnsmasq, etcd, helm, join, kubernetes, overlay, vip) => ({
+        ...{ dnsmasq, helm, join, kubernetes, overlay, vip },
         etcd: new EtcdRemovalEffect(etcd),
       }),
-      [NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes, NodePorts.overlayEffect],
+      [
+        ...([NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes] as const),
+        ...([NodePorts.overlayEffect, NodePorts.vipEffect] as const),
+      ],
     )
     .inSingletonScope();
   bind(NodeSubsystems.engine)
@@ -292,7 +296,9 @@ function bindLink(bind: Bind): void {
         clock,
         logger,
         instance,
+        container,
       ) => {
+        const vip = container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : [];
         const inRoot = (path: string) => under(root, path as AbsolutePath);
         return new LinkSubsystem({
           link,
@@ -311,12 +317,13 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine, overlay, balancer, sessions],
+          users: [...vip, engine, overlay, balancer, sessions],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
           newTag: randomUUID,
           clock,
+          bootTime,
           random: Math.random,
           logger: logger.child({ subsystem: 'link' }),
         });
@@ -325,6 +332,7 @@ function bindLink(bind: Bind): void {
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
         ...([NodeSubsystems.balancer, NodePorts.interactiveSessions] as const),
         ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
+        Root.container,
       ],
     )
     .inSingletonScope();

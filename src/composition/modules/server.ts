@@ -41,14 +41,14 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, { store }, agent, view, clock, log, audit, fleet, metrics, metricsServer) =>
+      ({ version, paths, startedAt }, { store }, agent, view, clock, log, audit, fleet, vips, metrics, metricsServer) =>
         new NodeOperations({
           agent,
           view,
           listeners: noListeners,
           dataPlane: noTraffic,
           clock,
-          sources: [log, store, audit, metrics],
+          sources: [log, store, audit, vips, metrics],
           version,
           dataDir: paths.dataDir,
           startedAt,
@@ -64,6 +64,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         Ports.ownedLog,
         Ports.audit,
         FleetPorts.status,
+        FleetPorts.vips,
         Subsystems.metrics,
         Servers.metrics,
       ],
@@ -71,8 +72,8 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.fleet)
     .toResolvedValue(
-      ({ config }, { backups }, instructions, nodes, tokens, certificates, sessions, audit, logger): FleetParts => ({
-        ...{ instructions, nodes, tokens, certificates, sessions, backups, audit, logger, account: config.serverAccount },
+      ({ config }, { backups }, instructions, nodes, tokens, certificates, sessions, vips, audit, logger): FleetParts => ({
+        ...{ instructions, nodes, tokens, certificates, sessions, vips, backups, audit, logger, account: config.serverAccount },
       }),
       [
         Root.facts,
@@ -82,6 +83,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.tokens,
         FleetUseCases.certificates,
         FleetPorts.sessionRelay,
+        FleetPorts.vips,
         Ports.audit,
         Ports.logger,
       ],

@@ -35,6 +35,8 @@ export function defaults(mode: Mode): Config {
     kubectlDeny: [],
     auditOnFailure: 'refuse',
     overlayNetworks: [],
+    vipOnDisconnect: 'drop',
+    vipCandidates: [],
   };
 }
 

@@ -4,6 +4,7 @@ import type { PolicyType } from '../instruction/policy.js';
 import type { AddressPort, HostPort, IpAddress, Ipv4Range } from '../kernel/network.js';
 import type { AbsolutePath } from '../kernel/paths.js';
 import type { Aid } from '../link/model.js';
+import type { OnDisconnect } from '../vip/model.js';
 
 /** `dev` needs no root, touches no host file and listens on loopback only. */
 export type Mode = 'production' | 'dev';
@@ -88,6 +89,13 @@ export interface Config {
   readonly overlayEndpoint?: IpAddress | 'none';
   /** Behind the node, for its peers to reach through it. */
   readonly overlayNetworks: readonly Ipv4Range[];
+  /** The virtual IP that this node may have; undefined: none. */
+  readonly vipAddress?: IpAddress;
+  /** Undefined: the one on whose network the address is. */
+  readonly vipInterface?: string;
+  readonly vipOnDisconnect: OnDisconnect;
+  /** Ids of nodes, or `control-planes` for every one that says that it is ready; none: the control plane has no virtual IP. */
+  readonly vipCandidates: readonly string[];
 }
 
 export interface SettingFacts {
@@ -435,6 +443,38 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'restart',
     value: 'networks',
     help: 'IPv4 networks behind this node that its peers reach through it',
+  },
+  vipAddress: {
+    path: 'vip.address',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'address',
+    help: 'virtual IP of the control plane, which this node may get',
+  },
+  vipInterface: {
+    path: 'vip.interface',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'name',
+    help: 'interface for it; the one on whose network it is, unless given',
+  },
+  vipOnDisconnect: {
+    path: 'vip.onDisconnect',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'mode',
+    help: 'what its holder does without the control plane: drop or keep',
+  },
+  vipCandidates: {
+    path: 'vip.candidates',
+    text: 'list',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'nodes',
+    help: 'nodes that may have the virtual IP: ids, or control-planes; none: there is no virtual IP',
   },
 };
 

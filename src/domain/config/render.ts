@@ -62,6 +62,13 @@ export function renderSetting(setting: Setting, config: Config): string {
       return listed(config.overlayNetworks.map(formatIpv4Range), 'none');
     case 'dnsZone':
       return formatName(config.dnsZone).slice(0, -1);
+    case 'vipAddress':
+      return config.vipAddress ?? 'none';
+    case 'vipInterface':
+      return config.vipInterface ?? 'that of its network';
+    case 'vipCandidates':
+      return listed(config.vipCandidates, 'none');
+    case 'vipOnDisconnect':
     case 'logLevel':
     case 'outboxCapacity':
     case 'serverAccount':

@@ -16,7 +16,8 @@ import {
   portNumber,
 } from '../kernel/network.js';
 import { absolutePath } from '../kernel/paths.js';
-import { aid } from '../link/model.js';
+import { aid, nid } from '../link/model.js';
+import { disconnectModes } from '../vip/model.js';
 import { auditFailures, type Config, logLevels, type Mode } from './model.js';
 
 /** RFC 1918 and RFC 6598. */
@@ -34,7 +35,7 @@ export type ConfigLayer = Partial<Config>;
 
 /** Reads a file's data, or that of variables and flags put in the same shape. A custom issue's message says what was expected. */
 export function layerSchema(mode: Mode) {
-  const vip = z.strictObject({ range: mode === 'dev' ? devRange : productionRange });
+  const vip = vipGroup.extend({ range: mode === 'dev' ? devRange : productionRange });
   const metrics = z.strictObject({ listen: mode === 'dev' ? devListen : listen });
   const dns = z.strictObject({ listen: mode === 'dev' ? devListen : listen, zone });
   return z
@@ -121,6 +122,10 @@ export function layerSchema(mode: Mode) {
           overlayCidr: file.overlay?.cidr,
           overlayEndpoint: file.overlay?.endpoint,
           overlayNetworks: file.overlay?.networks,
+          vipAddress: file.vip?.address,
+          vipInterface: file.vip?.interface,
+          vipOnDisconnect: file.vip?.onDisconnect,
+          vipCandidates: file.vip?.candidates,
         }),
     );
 }
@@ -262,6 +267,13 @@ const overlayGroup = z.strictObject({
     return range === undefined || range.prefixLength === 0 ? undefined : range;
   }),
 });
+const vipGroup = z.strictObject({
+  address: leaf('an IP address', textual(usableAddress)),
+  // IFNAMSIZ, and what would be read as an option or a path.
+  interface: leaf('the name of an interface, 1 to 15 characters', textual(interfaceName)),
+  onDisconnect: leaf(`one of ${disconnectModes.join(', ')}`, (value) => disconnectModes.find((mode) => mode === value)),
+  candidates: list('ids of nodes, or control-planes', (text) => (isNid(text) ? text : undefined)),
+});
 const devRange = leaf(
   'a network like 127.192.0.0/16: /8 to /28, of 127/8 (dev listens on loopback only), without bits behind the prefix',
   rangeIn(loopbackBlocks),
@@ -284,6 +296,25 @@ const labels = z
     return Object.fromEntries(result);
   })
   .optional();
+
+/** Neither nobody's, nor this machine's alone, nor a group's. */
+function usableAddress(text: string) {
+  const address = ipAddress(text);
+  if (address === undefined || isLoopback(address) || /^(0\.|22[4-9]\.|2[345]\d\.|ff)/.test(address)) return undefined;
+  return address === '::' ? undefined : address;
+}
+
+function isNid(text: string): boolean {
+  try {
+    return nid(text) === text;
+  } catch {
+    return false;
+  }
+}
+
+function interfaceName(text: string): string | undefined {
+  return /^[^\s/:-][^\s/:]{0,14}$/.test(text) ? text : undefined;
+}
 
 function textual<T>(read: (text: string) => T | undefined): (value: unknown) => T | undefined {
   return (value) => (typeof value === 'string' ? read(value) : undefined);

@@ -549,7 +549,42 @@ export const errorCodes = {
     retry: true,
     remedy: 'mend the disk or the store of the control plane, then try again',
   },
+  'vip.conflict': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'ask again with `holdfast vip list`: another change of the holder was under way',
+  },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
+  'vip.no_candidate': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'name a node that is online and one of `vip.candidates`: `holdfast vip list` shows them',
+  },
+  'vip.no_interface': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'name an interface that is there in `vip.interface`, or an address of one of its networks in `vip.address`',
+  },
+  'vip.not_configured': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'set `vip.address` on this node, or take it out of `vip.candidates` of the control plane',
+  },
+  'vip.not_in_force': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` of the node; the control plane has asked another one meanwhile',
+  },
+  'vip.not_set': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'run the agent as root, or with CAP_NET_ADMIN and CAP_NET_RAW',
+  },
+  'vip.off': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'set `vip.candidates` of the control plane, and start it again',
+  },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
   'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
 } as const satisfies Record<string, CodeFacts>;

@@ -82,7 +82,10 @@ export function encodePresence({ auditHead, ...rest }: Presence): string {
 export function decodePresence(text: string): Presence {
   const stored = JSON.parse(text) as Stored;
   const { auditHead } = stored;
-  return { ...stored, auditHead: auditHead && { sequence: BigInt(auditHead.sequence), digest: auditHead.digest } };
+  return {
+    ...stored,
+    auditHead: auditHead && { sequence: BigInt(auditHead.sequence), digest: auditHead.digest },
+  };
 }
 
 type Stored = Omit<Presence, 'auditHead'> & { readonly auditHead?: { readonly sequence: string; readonly digest: string } };

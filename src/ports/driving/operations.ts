@@ -1,5 +1,7 @@
 import type { Protocol } from '../../domain/dataplane/model.js';
 import type { LinkKind } from '../../domain/overlay/model.js';
+import type { DropReason } from '../../domain/vip/hold.js';
+import type { Generation } from '../../domain/vip/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { ListenerStats } from '../dataplane/data-plane.js';
 import type { BalancerStatus } from './api-balancer.js';
@@ -124,6 +126,29 @@ export interface DataPlaneStatus {
   readonly connectionLimit: number;
 }
 
+/** A node's part in the virtual IP of the control plane. */
+export interface VipStatus {
+  readonly address: string;
+  /** Whether this node has it. */
+  readonly held: boolean;
+  /** Since when it has it or has it not, wall clock. */
+  readonly since: number;
+  /** For how long the kernel keeps it if nobody says anything any more; 0 where it is not held. */
+  readonly leftMs: number;
+  /** Of the last change that was applied. */
+  readonly generation: Generation;
+  /** It is held without the control plane. */
+  readonly alone: boolean;
+  /** What happened to it, since the start of the process. */
+  readonly counts: {
+    readonly taken: number;
+    /** Times that a third hand had removed or changed it. */
+    readonly removedByOthers: number;
+    /** Times that the node gave it up by itself, by why. */
+    readonly dropped: Readonly<Record<DropReason, number>>;
+  };
+}
+
 export interface NodeStatus {
   readonly version: string;
   readonly mode: string;
@@ -147,6 +172,8 @@ export interface NodeStatus {
   readonly overlay?: OverlayStatus | undefined;
   /** Of an agent. */
   readonly apiBalancer?: BalancerStatus | undefined;
+  /** Of an agent that may have the virtual IP. */
+  readonly vip?: VipStatus | undefined;
 }
 
 export interface NodeEvent {

@@ -110,6 +110,24 @@ describe('status', () => {
     vi.useRealTimers();
   });
 
+  test('of an agent: its part in the virtual IP', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 31, 12, 3) });
+    const { cli, operations } = await cliRig();
+    const since = Date.UTC(2026, 0, 31, 12);
+    const counts = { taken: 1, removedByOthers: 0, dropped: { gap: 0, silence: 0, conflict: 0, expired: 0 } };
+    const vip = { address: '10.9.0.100', held: true, since, leftMs: 23_000, generation: 7n, alone: false, counts };
+    const row = async () => (await cli(['status'])).out.split('\n').find((line) => line.startsWith('virtual'));
+    operations.current = { ...operations.current, vip };
+    expect(await row()).toBe('virtual IP  10.9.0.100 here for 3m, for 23s more unless it is confirmed, generation 7');
+    operations.current = { ...operations.current, vip: { ...vip, alone: true } };
+    expect(await row()).toContain('generation 7, held without the control plane');
+    operations.current = { ...operations.current, vip: { ...vip, held: false, leftMs: 0 } };
+    expect(await row()).toBe('virtual IP  10.9.0.100 not here, generation 7');
+    const json = JSON.parse((await cli(['status', '-o', 'json'])).out);
+    expect(json.vip).toMatchObject({ address: '10.9.0.100', held: false, generation: 7 });
+    vi.useRealTimers();
+  });
+
   test('of a control plane: its fleet, its replicas, its stores and its certificates, and no data plane', async () => {
     atNoon();
     const { cli, operations } = await cliRig();

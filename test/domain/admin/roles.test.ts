@@ -20,6 +20,7 @@ describe('G1: who may call what', () => {
       'FleetService/ListInstructions',
       'FleetService/ListNodes',
       'FleetService/ListTokens',
+      'FleetService/ListVips',
       'FleetService/WatchInstructions',
       'NodeService/GetApiBalancer',
       'NodeService/ListEtcdMembers',

@@ -140,6 +140,10 @@ describe('planReload', () => {
       ['overlayCidr', 'restart'],
       ['overlayEndpoint', 'restart'],
       ['overlayNetworks', 'restart'],
+      ['vipAddress', 'restart'],
+      ['vipInterface', 'restart'],
+      ['vipOnDisconnect', 'restart'],
+      ['vipCandidates', 'restart'],
     ]);
   });
 });

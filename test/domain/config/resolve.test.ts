@@ -56,6 +56,8 @@ describe('defaults', () => {
     kubectlDeny: [],
     auditOnFailure: 'refuse',
     overlayNetworks: [],
+    vipOnDisconnect: 'drop',
+    vipCandidates: [],
   };
 
   test.each<{ name: string; mode: Mode; file?: ConfigFile; config: unknown }>([
@@ -91,7 +93,13 @@ test('every setting, from a file', () => {
     labels: { 'topology.kubernetes.io/zone': 'a', empty: '' },
     readyTimeout: '5m',
     outbox: { capacity: 1 },
-    vip: { range: '100.64.0.0/10' },
+    vip: {
+      range: '100.64.0.0/10',
+      address: 'fd09:0::64',
+      interface: 'bond0.7',
+      onDisconnect: 'keep',
+      candidates: 'control-planes',
+    },
     metrics: { listen: '[::1]:9193' },
     dns: { listen: '10.0.0.1:53', zone: 'cluster.local' },
     dataplane: {
@@ -161,6 +169,10 @@ test('every setting, from a file', () => {
     overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
     overlayEndpoint: '192.0.2.1',
     overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
+    vipAddress: 'fd09::64',
+    vipInterface: 'bond0.7',
+    vipOnDisconnect: 'keep',
+    vipCandidates: ['control-planes'],
   });
 });
 
@@ -207,6 +219,10 @@ test('every setting, from variables and from flags', () => {
     overlayCidr: '10.78.0.0/16',
     overlayEndpoint: 'none',
     overlayNetworks: '10.1.0.0/24',
+    vipAddress: '10.9.0.100',
+    vipInterface: 'eth0',
+    vipOnDisconnect: 'keep',
+    vipCandidates: 'n1,control-planes',
   };
   const config = {
     nodeName: 'node-a',
@@ -255,6 +271,10 @@ test('every setting, from variables and from flags', () => {
     overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
     overlayEndpoint: 'none',
     overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
+    vipAddress: '10.9.0.100',
+    vipInterface: 'eth0',
+    vipOnDisconnect: 'keep',
+    vipCandidates: ['n1', 'control-planes'],
   };
   const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
   expect(configOf({ flags: texts })).toEqual(config);
@@ -304,6 +324,10 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_OVERLAY_CIDR --overlay-cidr',
     'HOLDFAST_OVERLAY_ENDPOINT --overlay-endpoint',
     'HOLDFAST_OVERLAY_NETWORKS --overlay-networks',
+    'HOLDFAST_VIP_ADDRESS --vip-address',
+    'HOLDFAST_VIP_INTERFACE --vip-interface',
+    'HOLDFAST_VIP_ON_DISCONNECT --vip-on-disconnect',
+    'HOLDFAST_VIP_CANDIDATES --vip-candidates',
   ]);
 });
 
@@ -318,6 +342,17 @@ test.each([
   ['client.server.installer', 'https://get.example/'],
   ['server.listen.admin', 'control.example:9194'],
   ['server.listen.admin', '0.0.0.0:0'],
+  ['vip.address', '10.9.0'],
+  ['vip.address', '127.0.0.1'],
+  ['vip.address', '0.0.0.0'],
+  ['vip.address', '224.0.0.18'],
+  ['vip.address', 'ff02::12'],
+  ['vip.address', '::'],
+  ['vip.interface', '-eth0'],
+  ['vip.interface', 'a/b'],
+  ['vip.interface', 'sixteen-letters-x'],
+  ['vip.onDisconnect', 'hold'],
+  ['vip.candidates', ['n 1']],
   ['server.listen.admin', 'on'],
   ['server.listen.admin', 9194],
   ['server.hosts', 'a..example'],
@@ -412,7 +447,9 @@ describe('problems', () => {
     {
       name: 'a key that resembles none',
       value: { vip: { whatever: 1 } },
-      problems: ['holdfast.yaml:20: vip.whatever: unknown key, expected one of range'],
+      problems: [
+        'holdfast.yaml:20: vip.whatever: unknown key, expected one of range, address, interface, onDisconnect, candidates',
+      ],
     },
     {
       name: 'the whole file is a list',
@@ -425,7 +462,7 @@ describe('problems', () => {
       name: 'groups that are none',
       value: { vip: null, metrics: 'off' },
       problems: [
-        'holdfast.yaml:10: vip: expected keys and values: range, found nothing',
+        'holdfast.yaml:10: vip: expected keys and values: range, address, interface, onDisconnect, candidates, found nothing',
         'holdfast.yaml:10: metrics: expected keys and values: listen, found "off"',
       ],
     },

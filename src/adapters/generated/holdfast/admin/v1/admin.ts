@@ -190,7 +190,11 @@ export interface StatusResponse {
     | OverlayStatus
     | undefined;
   /** Of an agent whose machine has HAProxy. */
-  apiBalancer: ApiBalancerStatus | undefined;
+  apiBalancer:
+    | ApiBalancerStatus
+    | undefined;
+  /** Of an agent that may have the virtual IP. */
+  vip: VipStatus | undefined;
 }
 
 export interface ApiBalancerStatus {
@@ -200,6 +204,20 @@ export interface ApiBalancerStatus {
   /** Of the list, and those of them that are up. */
   servers: number;
   up: number;
+}
+
+export interface VipStatus {
+  address: string;
+  /** Whether this node has it. */
+  held: boolean;
+  /** Since when it has it or has it not, milliseconds. */
+  sinceMs: bigint;
+  /** For how long the kernel keeps it if nobody says anything any more, milliseconds; 0 where it is not held. */
+  leftMs: bigint;
+  /** Of the last change that was applied. */
+  generation: bigint;
+  /** It is held without the control plane. */
+  alone: boolean;
 }
 
 export interface OverlayStatus {
@@ -1657,6 +1675,7 @@ function createBaseStatusResponse(): StatusResponse {
     fleet: undefined,
     overlay: undefined,
     apiBalancer: undefined,
+    vip: undefined,
   };
 }
 
@@ -1712,6 +1731,9 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     }
     if (message.apiBalancer !== undefined) {
       ApiBalancerStatus.encode(message.apiBalancer, writer.uint32(170).fork()).join();
+    }
+    if (message.vip !== undefined) {
+      VipStatus.encode(message.vip, writer.uint32(178).fork()).join();
     }
     return writer;
   },
@@ -1857,6 +1879,14 @@ export const StatusResponse: MessageFns<StatusResponse> = {
             message.apiBalancer = ApiBalancerStatus.decode(reader, reader.uint32());
             continue;
           }
+          case 22: {
+            if (tag !== 178) {
+              break;
+            }
+
+            message.vip = VipStatus.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1902,6 +1932,7 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     message.apiBalancer = (object.apiBalancer !== undefined && object.apiBalancer !== null)
       ? ApiBalancerStatus.fromPartial(object.apiBalancer)
       : undefined;
+    message.vip = (object.vip !== undefined && object.vip !== null) ? VipStatus.fromPartial(object.vip) : undefined;
     return message;
   },
 };
@@ -1993,6 +2024,132 @@ export const ApiBalancerStatus: MessageFns<ApiBalancerStatus> = {
     message.port = object.port ?? 0;
     message.servers = object.servers ?? 0;
     message.up = object.up ?? 0;
+    return message;
+  },
+};
+
+function createBaseVipStatus(): VipStatus {
+  return { address: "", held: false, sinceMs: 0n, leftMs: 0n, generation: 0n, alone: false };
+}
+
+export const VipStatus: MessageFns<VipStatus> = {
+  encode(message: VipStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.address !== "") {
+      writer.uint32(10).string(message.address);
+    }
+    if (message.held !== false) {
+      writer.uint32(16).bool(message.held);
+    }
+    if (message.sinceMs !== 0n) {
+      if (BigInt.asIntN(64, message.sinceMs) !== message.sinceMs) {
+        throw new globalThis.Error("value provided for field message.sinceMs of type int64 too large");
+      }
+      writer.uint32(24).int64(message.sinceMs);
+    }
+    if (message.leftMs !== 0n) {
+      if (BigInt.asIntN(64, message.leftMs) !== message.leftMs) {
+        throw new globalThis.Error("value provided for field message.leftMs of type int64 too large");
+      }
+      writer.uint32(32).int64(message.leftMs);
+    }
+    if (message.generation !== 0n) {
+      if (BigInt.asIntN(64, message.generation) !== message.generation) {
+        throw new globalThis.Error("value provided for field message.generation of type int64 too large");
+      }
+      writer.uint32(40).int64(message.generation);
+    }
+    if (message.alone !== false) {
+      writer.uint32(48).bool(message.alone);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VipStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVipStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.held = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.sinceMs = reader.int64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.leftMs = reader.int64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.generation = reader.int64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.alone = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<VipStatus>): VipStatus {
+    return VipStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<VipStatus>): VipStatus {
+    const message = createBaseVipStatus();
+    message.address = object.address ?? "";
+    message.held = object.held ?? false;
+    message.sinceMs = (object.sinceMs !== undefined && object.sinceMs !== null) ? BigInt(object.sinceMs) : 0n;
+    message.leftMs = (object.leftMs !== undefined && object.leftMs !== null) ? BigInt(object.leftMs) : 0n;
+    message.generation = (object.generation !== undefined && object.generation !== null)
+      ? BigInt(object.generation)
+      : 0n;
+    message.alone = object.alone ?? false;
     return message;
   },
 };
