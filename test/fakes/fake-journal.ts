@@ -1,14 +1,13 @@
 import { type InstructionKey, keyText } from '../../src/domain/instruction/model.js';
 import { isFinished, type Row } from '../../src/domain/instruction/row.js';
 import { AgentError } from '../../src/domain/kernel/errors.js';
-import type { Epoch } from '../../src/domain/link/model.js';
+import type { Epoch, JournalFacts } from '../../src/domain/link/model.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
 import type { StatusProblem } from '../../src/ports/driving/operations.js';
 import type {
   Journal,
   JournalChange,
   JournalEntry,
-  JournalFacts,
   OpenedJournal,
   StoredReply,
   TombstoneLimits,

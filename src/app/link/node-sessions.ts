@@ -160,7 +160,8 @@ export class NodeSessions implements NodeStreams {
     const { nid, registration } = stream.node.identity;
     const { clock, server, newId } = this.#parts;
     const claim = { server, stream: newId(), at: clock.now(), address: stream.node.address, agent: stream.agent };
-    const { record, fence } = await this.#epochs.raise({ nid, registration, known }, claim, { signal });
+    const heard = this.#parts.presence.journalOf(stream.node.identity);
+    const { record, fence } = await this.#epochs.raise({ nid, registration, known, heard }, claim, { signal });
     const session = new OpenSession({ stream, record, fence, holdMs: () => this.#holdMs(nid) });
     const handler = {
       received: (message: LinkMessage) => this.#received(session, message),
@@ -309,9 +310,22 @@ export class NodeSessions implements NodeStreams {
     void session.send(heartbeatAnswer(HEALTHY, tag));
     session.sign();
     const { nid } = session.identity;
-    if (this.#parts.presence.beat(nid, readHeartbeat(jsonB64)))
-      this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
+    const lost = this.#parts.presence.beat(nid, readHeartbeat(jsonB64));
+    if (lost.auditEnd) this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
+    if (lost.journal) void this.#forgotten(session);
     this.#recover(session);
+  }
+
+  /** Its next stream begins without a memory (engine.md A12). When the store does not take it, the next beat says so again. */
+  async #forgotten(session: OpenSession): Promise<void> {
+    const { nid } = session.identity;
+    this.#parts.logger.error('the journal of a node is gone, or an older copy of it was put back', { nid });
+    try {
+      await this.#epochs.forgotten(session, this.#stop);
+      session.end({ status: 'unavailable', message: 'JOURNAL_LOST: what was delivered is not in the journal any more' });
+    } catch (error) {
+      this.#parts.logger.warn('that the journal of a node is gone could not be written', { nid, error });
+    }
   }
 
   /** What is over for long is no longer told. */

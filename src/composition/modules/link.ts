@@ -28,7 +28,7 @@ import type { Config } from '../../domain/config/model.js';
 import { vipRange } from '../../domain/dataplane/vip.js';
 import { formatIpv4Range } from '../../domain/kernel/network.js';
 import { type AbsolutePath, under } from '../../domain/kernel/paths.js';
-import type { Capability } from '../../domain/link/model.js';
+import { type Capability, NO_JOURNAL } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { EnrolledNode } from '../enrolled-node.js';
@@ -299,7 +299,7 @@ function bindLink(bind: Bind): void {
             instance,
             boot: machine.boot,
             hardware: machine.hardware,
-            journal: journal.facts() ?? { id: 'none', counter: 0n },
+            journal: journal.facts() ?? NO_JOURNAL,
             capabilities: new Set(CAPABILITIES),
           }),
           roles: new ApiNodeRoles({

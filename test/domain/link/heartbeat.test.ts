@@ -18,6 +18,7 @@ const beat: Heartbeat = {
   rolesKnown: true,
   capabilities: new Set(['journal', 'cancel']),
   auditHead: { sequence: 12n, digest },
+  journal: { id: 'j1', counter: 2n ** 60n },
 };
 const b64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
 const parsed = (text: string): unknown => JSON.parse(Buffer.from(text, 'base64').toString());
@@ -35,10 +36,11 @@ describe('a heartbeat', () => {
       rolesKnown: true,
       capabilities: ['journal', 'cancel'],
       auditHead: { sequence: 12, digest },
+      journal: { id: 'j1', counter: '1152921504606846976' },
     });
   });
 
-  test.each([beat, { ...beat, auditHead: undefined, capabilities: new Set<never>() }])('is read back', (said) =>
+  test.each([beat, { ...beat, auditHead: undefined, journal: undefined, capabilities: new Set<never>() }])('is read back', (said) =>
     expect(readHeartbeat(heartbeatMessage(said, 't').jsonB64)).toEqual(said),
   );
 
@@ -52,6 +54,7 @@ describe('a heartbeat', () => {
       rolesKnown: true,
       capabilities: new Set(),
       auditHead: undefined,
+      journal: undefined,
     });
   });
 
@@ -64,6 +67,7 @@ describe('a heartbeat', () => {
       rolesKnown: false,
       capabilities: ['journal', 7, 'teleport'],
       auditHead: { sequence: -1, digest: 'short' },
+      journal: { id: 'a:b', counter: '1' },
     };
     expect(readHeartbeat(b64(odd))).toEqual({
       externalIpAddress: '',
@@ -74,8 +78,14 @@ describe('a heartbeat', () => {
       rolesKnown: false,
       capabilities: new Set(['journal']),
       auditHead: undefined,
+      journal: undefined,
     });
   });
+
+  test.each([7, 'j1', { id: 'j1' }, { id: '', counter: '1' }, { id: 'j1', counter: 1 }, { id: 'j1', counter: '-1' }])(
+    'A12: %j is no journal',
+    (journal) => expect(readHeartbeat(b64({ journal }))?.journal).toBeUndefined(),
+  );
 
   test.each(['', 'plain text', b64([]), b64(null), b64('text'), 'A'.repeat(400_000)])('%.20s is none', (text) => {
     expect(readHeartbeat(text)).toBeUndefined();
