@@ -33,6 +33,8 @@ export class FleetNetwork implements AsyncDisposable {
       // Without one of its own a bridge takes the lowest of its ports', another one with the next machine: those before it would send to the
       // former one for 5 s and more.
       await inSpace(name, 'link set lo up', `link add br0 address ${HUB_MAC} type bridge`);
+      // Such a bridge has no carrier without a port, and its address would be none of this machine's to a server that starts before agents.
+      await inSpace(name, 'link add p0 type veth peer name q0', 'link set p0 master br0 up', 'link set q0 up');
       await inSpace(name, 'addr add 10.77.0.1/16 dev br0', 'link set br0 up');
     } catch (error) {
       await network[Symbol.asyncDispose]();
