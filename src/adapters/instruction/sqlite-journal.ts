@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import type { InstructionKey } from '../../domain/instruction/model.js';
 import { AgentError, errorCodes } from '../../domain/kernel/errors.js';
+import type { JournalFacts } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
-import type { JournalFacts } from '../../domain/link/model.js';
 import type {
   Journal,
   JournalChange,

@@ -45,11 +45,7 @@ export async function carryRevocations(
 }
 
 /** What is to stand in the store that is put back; undefined when it needs no change. */
-async function afterwards(
-  revocation: Revocation,
-  store: ControlStore,
-  options: CallOptions,
-): Promise<Revocation | undefined> {
+async function afterwards(revocation: Revocation, store: ControlStore, options: CallOptions): Promise<Revocation | undefined> {
   const key = revocationKey(revocation.of, revocation.id);
   const stored = await store.get(key, options);
   if (stored !== undefined) {

@@ -56,11 +56,7 @@ export class StreamEpochs {
    * Makes `claim` the current stream of the registration.
    * @throws AgentError `store.unavailable`
    */
-  async raise(
-    { nid, registration, known, heard }: RaisedOf,
-    claim: StreamClaim,
-    options: CallOptions,
-  ): Promise<RaisedEpoch> {
+  async raise({ nid, registration, known, heard }: RaisedOf, claim: StreamClaim, options: CallOptions): Promise<RaisedEpoch> {
     const key = streamKey(nid, registration);
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const kept = (tries === 0 ? known : undefined) ?? (await this.read(nid, registration, options));

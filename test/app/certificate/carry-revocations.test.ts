@@ -43,7 +43,12 @@ describe('F4: what was revoked after a backup, when the backup is put back', () 
   test.each([
     ['the same', revoked('serial', 'a1'), revoked('serial', 'a1'), 0],
     ['retired then, revoked since', revoked('serial', 'a1', { kind: 'retired', reason: 'renewed' }), revoked('serial', 'a1'), 1],
-    ['revoked then: what is weaker changes nothing', revoked('serial', 'a1'), revoked('serial', 'a1', { kind: 'retired', from: 200 }), 0],
+    [
+      'revoked then: what is weaker changes nothing',
+      revoked('serial', 'a1'),
+      revoked('serial', 'a1', { kind: 'retired', from: 200 }),
+      0,
+    ],
   ])('%s', async (_, then, since, told) => {
     const store = await storeOf([then]);
     expect((await carryRevocations(await storeOf([since]), store, options)).revoked).toHaveLength(told);

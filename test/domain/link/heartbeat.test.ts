@@ -40,8 +40,9 @@ describe('a heartbeat', () => {
     });
   });
 
-  test.each([beat, { ...beat, auditHead: undefined, journal: undefined, capabilities: new Set<never>() }])('is read back', (said) =>
-    expect(readHeartbeat(heartbeatMessage(said, 't').jsonB64)).toEqual(said),
+  test.each([beat, { ...beat, auditHead: undefined, journal: undefined, capabilities: new Set<never>() }])(
+    'is read back',
+    (said) => expect(readHeartbeat(heartbeatMessage(said, 't').jsonB64)).toEqual(said),
   );
 
   test('of an older agent: what it does not say has its zero, and its roles are known', () => {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { HEARTBEAT_MS } from '../../../src/domain/link/model.js';
 import { InstructionState } from '../../../src/adapters/generated/holdfast/admin/v1/fleet.js';
+import { HEARTBEAT_MS } from '../../../src/domain/link/model.js';
 import { Fleet, isFull } from '../support/fleet.js';
 import { until } from '../support/fleet-daemon.js';
 

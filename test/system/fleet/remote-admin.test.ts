@@ -189,7 +189,10 @@ describe('a control plane that is operated from elsewhere', () => {
     await server.stop();
     const restore = (...to: readonly string[]) => runCli(['restore', '--backup', archive, '--data-dir', ...to]);
     // The second time in place of one that was restored.
-    for (const told of [`still revoked: serial ${serial} (left in a train)\n`, `still revoked: serial ${serial} (left in a train)\n`]) {
+    for (const told of [
+      `still revoked: serial ${serial} (left in a train)\n`,
+      `still revoked: serial ${serial} (left in a train)\n`,
+    ]) {
       const restored = await restore(server.dataDir);
       expect(restored).toMatchObject({ code: 0, stdout: expect.stringContaining(told) });
       expect(restored.stderr).not.toContain('what was revoked later is not');
