@@ -23,6 +23,7 @@ import type { VipRoutesSubsystem } from '../app/dataplane/vip-routes-subsystem.j
 import type { Dispatcher } from '../app/dispatch/dispatcher.js';
 import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
 import type { InstructionBook } from '../app/dispatch/instruction-book.js';
+import type { OutputRelay } from '../app/dispatch/output-relay.js';
 import type { DnsmasqEffect } from '../app/dnsmasq/dnsmasq-effect.js';
 import type { EtcdMembershipService } from '../app/etcd/etcd-membership-service.js';
 import type { Cordons } from '../app/fleet/cordons.js';
@@ -183,6 +184,7 @@ export const FleetPorts = {
   dispatcher: token<Dispatcher>('fleet.dispatcher'),
   sessions: token<NodeSessions>('fleet.sessions'),
   names: token<BoundNodeNames>('fleet.names'),
+  outputs: token<OutputRelay>('fleet.outputs'),
   sessionRelay: token<SessionRelay>('fleet.sessionRelay'),
   events: token<NodeEvents>('fleet.events'),
   overlay: token<FleetOverlay>('fleet.overlay'),

@@ -9,20 +9,21 @@ import { type RunOptions, run } from './cli-rig.js';
 import { fleetRig, n1, options } from './fleet-rig.js';
 
 /** A control plane with node `n1`, its admin API on a real socket, and a CLI that asks it. */
-export async function fleetCliRig(parts: Partial<FleetParts> = {}) {
-  const fleet = await fleetRig();
+export async function fleetCliRig(parts: Partial<FleetParts> = {}, of: Parameters<typeof fleetRig>[0] = {}) {
+  const fleet = await fleetRig(of);
   fleet.registrations.register(n1);
   const audit = new FakeAuditLog();
   await audit.open(options);
   const tokens = new FakeTokens(() => fleet.clock.now());
   const certificates = new FakeAdminCertificates(() => fleet.clock.now());
-  const { instructions, nodes, relay, logger } = fleet;
+  const { instructions, nodes, outputs, relay, logger } = fleet;
   const fleetParts = {
     ...{
       instructions,
       nodes,
       tokens,
       certificates,
+      outputs,
       sessions: relay,
       backups: new FakeBackups(),
       audit,

@@ -5,6 +5,7 @@ import { Dispatcher } from '../../src/app/dispatch/dispatcher.js';
 import { FinishedSweep } from '../../src/app/dispatch/finished-sweep.js';
 import { InstructionBodies } from '../../src/app/dispatch/instruction-bodies.js';
 import { InstructionBook } from '../../src/app/dispatch/instruction-book.js';
+import { OutputRelay } from '../../src/app/dispatch/output-relay.js';
 import { Cordons } from '../../src/app/fleet/cordons.js';
 import { FleetNodesService } from '../../src/app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../src/app/fleet/fleet-subsystem.js';
@@ -100,13 +101,19 @@ export async function fleetOn(
   const bodies = new InstructionBodies({ store, sealer: plainSealer, sha256 });
   const heldBack = (node: Nid) => (cordons.has(node) ? 'the node to be uncordoned' : '');
   const dispatcher = new Dispatcher({ ...common, book, bodies, newId, heldBack });
-  const facts = { fleet: 'f1', server, window: WINDOW, capabilities: new Set<Capability>(['redeliver', 'result-ack', 'window']) };
+  const facts = {
+    fleet: 'f1',
+    server,
+    window: WINDOW,
+    capabilities: new Set<Capability>(['redeliver', 'result-ack', 'live-output', 'window']),
+  };
   const relay: SessionRelay = new SessionRelay({ server, registrations, presence, nodes: () => sessions, newId, clock });
+  const outputs = new OutputRelay({ book, presence, server });
   const sessions = new NodeSessions({
     ...common,
     ...facts,
     presence,
-    users: [dispatcher, relay],
+    users: [outputs, dispatcher, relay],
     newId,
     isReady,
   });
@@ -152,6 +159,7 @@ export async function fleetOn(
     book,
     bodies,
     dispatcher,
+    outputs,
     cluster,
     log,
     names,

@@ -5,6 +5,7 @@ import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { AdminCertificates } from '../../ports/driving/admin-certificates.js';
 import type { Backups } from '../../ports/driving/backups.js';
 import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
+import type { LiveOutputs } from '../../ports/driving/live-outputs.js';
 import type { RemoteSessions } from '../../ports/driving/remote-sessions.js';
 import type { Tokens } from '../../ports/driving/tokens.js';
 import type { Logger } from '../../ports/logger.js';
@@ -29,6 +30,7 @@ export interface FleetParts {
   readonly tokens: Tokens;
   readonly certificates: AdminCertificates;
   readonly backups: Backups;
+  readonly outputs: LiveOutputs;
   readonly sessions: RemoteSessions;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
@@ -52,8 +54,8 @@ export function fleetHandlers(calls: GrpcCalls, parts: FleetParts, audited: Audi
 
 function readingHandlers(
   calls: GrpcCalls,
-  { instructions, nodes, tokens }: FleetParts,
-): Handlers<'listInstructions' | 'getInstruction' | 'watchInstructions' | 'listNodes' | 'listTokens'> {
+  { instructions, nodes, tokens, outputs }: FleetParts,
+): Handlers<'listInstructions' | 'getInstruction' | 'watchInstructions' | 'followOutput' | 'listNodes' | 'listTokens'> {
   const filterOf = (node: string, tag: string) => ({
     nid: node === '' ? undefined : nidFromWire(node),
     tag: tag === '' ? undefined : tagFromWire(tag),
@@ -71,6 +73,11 @@ function readingHandlers(
     watchInstructions: calls.streaming(async function* ({ node, tag }, signal) {
       for await (const status of instructions.watch(filterOf(node, tag), { signal })) {
         yield { instruction: instructionToWire(status) };
+      }
+    }),
+    followOutput: calls.streaming(async function* ({ node, tag }, signal) {
+      for await (const { stream, seq, bytes } of outputs.follow(nidFromWire(node), tagFromWire(tag), { signal })) {
+        yield { stream, offset: BigInt(seq), data: Buffer.from(bytes) };
       }
     }),
     listNodes: calls.unary(async (_, signal) => ({ nodes: (await nodes.list({ signal })).map(nodeToWire) })),

@@ -135,6 +135,11 @@ export class GrpcAdminClient {
     return this.#stream(() => this.#fleet.backup(request), options);
   }
 
+  /** In order; ends without an error on abort. */
+  followOutput(request: fleetWire.FollowOutputRequest, options: CallOptions): AsyncIterable<fleetWire.FollowOutputResponse> {
+    return this.#stream(() => this.#fleet.followOutput(request), options);
+  }
+
   /** Until it ends or is aborted. */
   openSession(options: CallOptions): AdminSession {
     return adminSession(this.#fleet.openSession(), this.#way, options);

@@ -17,6 +17,7 @@ import { Dispatcher } from '../../app/dispatch/dispatcher.js';
 import { FinishedSweep } from '../../app/dispatch/finished-sweep.js';
 import { InstructionBodies } from '../../app/dispatch/instruction-bodies.js';
 import { InstructionBook } from '../../app/dispatch/instruction-book.js';
+import { OutputRelay } from '../../app/dispatch/output-relay.js';
 import { Cordons } from '../../app/fleet/cordons.js';
 import { FleetNodesService } from '../../app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../app/fleet/fleet-subsystem.js';
@@ -35,7 +36,15 @@ import { FleetPorts, FleetServers, FleetSubsystems, FleetUseCases, Ports, Root, 
 import { bindSessionRelay } from './session.js';
 
 /** What this control plane does beyond the base protocol. */
-const CAPABILITIES: readonly Capability[] = ['redeliver', 'result-ack', 'result-upload', 'cancel', 'keepalive', 'window'];
+const CAPABILITIES: readonly Capability[] = [
+  'redeliver',
+  'result-ack',
+  'result-upload',
+  'live-output',
+  'cancel',
+  'keepalive',
+  'window',
+];
 
 const listenOf = ({ address, port }: AddressPort) => ({ host: address, port });
 
@@ -136,9 +145,15 @@ function bindInstructions(bind: Bind): void {
       [...common, FleetPorts.book, FleetPorts.bodies, FleetPorts.cordons],
     )
     .inSingletonScope();
+  bind(FleetPorts.outputs)
+    .toResolvedValue(
+      ({ serverId: server }, book, presence) => new OutputRelay({ server, book, presence }),
+      [Root.controlPlane, FleetPorts.book, FleetPorts.presence],
+    )
+    .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons) =>
+      ({ store, fleetId, serverId }, clock, logger, presence, outputs, dispatcher, relay, book, cordons) =>
         new NodeSessions({
           store,
           clock,
@@ -148,11 +163,19 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher, relay],
+          users: [outputs, dispatcher, relay],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
         }),
-      [...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay, FleetPorts.book, FleetPorts.cordons],
+      [
+        ...common,
+        FleetPorts.presence,
+        FleetPorts.outputs,
+        FleetPorts.dispatcher,
+        FleetPorts.sessionRelay,
+        FleetPorts.book,
+        FleetPorts.cordons,
+      ],
     )
     .inSingletonScope();
   bind(FleetUseCases.instructions)

@@ -38,7 +38,7 @@ import { ADMIN_CONFIG, TASK_ENV } from './kubernetes.js';
 import { bindSessions } from './session.js';
 
 /** What this agent does beyond the base protocol. */
-const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'result-upload', 'cancel'];
+const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'result-upload', 'live-output', 'cancel'];
 /** What is restarted when the control plane asks for it. */
 export const AGENT_UNIT = 'holdfast-agent.service';
 /** Of a link that moves to a renewed certificate. */
@@ -192,6 +192,7 @@ function bindInstructions(bind: Bind): void {
           web,
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
           effects,
+          newTag: randomUUID,
           upload: (reply, options) => calls.uploadReply(reply, options),
           clock,
           bootTime,

@@ -72,8 +72,19 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.fleet)
     .toResolvedValue(
-      ({ config }, { backups }, instructions, nodes, tokens, certificates, sessions, audit, logger): FleetParts => ({
-        ...{ instructions, nodes, tokens, certificates, sessions, backups, audit, logger, account: config.serverAccount },
+      ({ config }, { backups }, instructions, nodes, tokens, certificates, outputs, sessions, audit, logger): FleetParts => ({
+        ...{
+          instructions,
+          nodes,
+          tokens,
+          certificates,
+          outputs,
+          sessions,
+          backups,
+          audit,
+          logger,
+          account: config.serverAccount,
+        },
       }),
       [
         Root.facts,
@@ -82,6 +93,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.nodes,
         FleetUseCases.tokens,
         FleetUseCases.certificates,
+        FleetPorts.outputs,
         FleetPorts.sessionRelay,
         Ports.audit,
         Ports.logger,

@@ -23,6 +23,8 @@ export const leastGrades: Readonly<Record<string, AdminGrade>> = {
   '/holdfast.admin.v1.FleetService/ListInstructions': 'viewer',
   '/holdfast.admin.v1.FleetService/GetInstruction': 'viewer',
   '/holdfast.admin.v1.FleetService/WatchInstructions': 'viewer',
+  // What scripts say is part of their results.
+  '/holdfast.admin.v1.FleetService/FollowOutput': 'operator',
   '/holdfast.admin.v1.FleetService/ListNodes': 'viewer',
   '/holdfast.admin.v1.FleetService/CordonNode': 'operator',
   '/holdfast.admin.v1.FleetService/RemoveNode': 'admin',

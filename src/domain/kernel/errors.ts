@@ -215,6 +215,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'leave the tag out, or name one that no other instruction of this node has',
   },
+  'dispatch.elsewhere': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'ask the replica that is named: what scripts say is not passed on between replicas, their results are',
+  },
   'dispatch.invalid': { kind: 'invalid', retry: false, remedy: 'mend the instruction at the place that is named' },
   'dispatch.not_cancellable': {
     kind: 'conflict',

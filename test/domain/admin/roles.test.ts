@@ -26,12 +26,13 @@ describe('G1: who may call what', () => {
     ]);
   });
 
-  test('an operator changes what can be changed back', () => {
+  test('an operator changes what can be changed back, and reads what nodes answer', () => {
     expect(methodsOf('operator').toSorted()).toEqual([
       'AdminService/Apply',
       'AdminService/Delete',
       'FleetService/CancelInstruction',
       'FleetService/CordonNode',
+      'FleetService/FollowOutput',
       'FleetService/Send',
       'NodeService/SyncOverlay',
     ]);
