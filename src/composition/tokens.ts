@@ -12,6 +12,7 @@ import type { Agent } from '../app/agent/agent.js';
 import type { OptionalServerSubsystem } from '../app/agent/optional-server-subsystem.js';
 import type { Subsystem } from '../app/agent/subsystem.js';
 import type { AuditSubsystem } from '../app/audit/audit-subsystem.js';
+import type { AuthoritySubsystem } from '../app/certificate/authority-subsystem.js';
 import type { EnrolmentService } from '../app/certificate/enrolment-service.js';
 import type { EnrolmentSubsystem } from '../app/certificate/enrolment-subsystem.js';
 import type { EnrolmentView } from '../app/certificate/enrolment-view.js';
@@ -65,6 +66,7 @@ import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
 import type { LinkStatus, Operations, OverlayStatus } from '../ports/driving/operations.js';
 import type { Registrations } from '../ports/driving/registrations.js';
 import type { Resources } from '../ports/driving/resources.js';
+import type { Roots } from '../ports/driving/roots.js';
 import type { DrivingServer } from '../ports/driving/server.js';
 import type { Tokens } from '../ports/driving/tokens.js';
 import type { Journal } from '../ports/instruction/journal.js';
@@ -198,9 +200,11 @@ export const FleetUseCases = {
   instructions: token<Instructions>('fleet.useCase.instructions'),
   nodes: token<FleetNodes>('fleet.useCase.nodes'),
   certificates: token<AdminCertificates>('fleet.useCase.certificates'),
+  roots: token<Roots>('fleet.useCase.roots'),
 };
 
 export const FleetSubsystems = {
+  authorities: token<AuthoritySubsystem>('fleet.subsystem.authorities'),
   enrolment: token<EnrolmentSubsystem>('fleet.subsystem.enrolment'),
   fleet: token<FleetSubsystem>('fleet.subsystem.fleet'),
   nodeProposals: token<GuardedProposals>('fleet.subsystem.nodeProposals'),

@@ -3,6 +3,7 @@ import { aid } from '../../src/domain/link/model.js';
 import { FakeAdminCertificates } from '../fakes/fake-admin-certificates.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeBackups } from '../fakes/fake-backups.js';
+import { FakeRoots } from '../fakes/fake-roots.js';
 import { FakeTokens } from '../fakes/fake-tokens.js';
 import { adminRig } from './admin-rig.js';
 import { type RunOptions, run } from './cli-rig.js';
@@ -16,6 +17,7 @@ export async function fleetCliRig(parts: Partial<FleetParts> = {}, of: Parameter
   await audit.open(options);
   const tokens = new FakeTokens(() => fleet.clock.now());
   const certificates = new FakeAdminCertificates(() => fleet.clock.now());
+  const roots = new FakeRoots(() => Date.now());
   const { instructions, nodes, outputs, relay, logger } = fleet;
   const fleetParts = {
     ...{
@@ -23,6 +25,7 @@ export async function fleetCliRig(parts: Partial<FleetParts> = {}, of: Parameter
       nodes,
       tokens,
       certificates,
+      roots,
       outputs,
       sessions: relay,
       backups: new FakeBackups(),
@@ -39,5 +42,5 @@ export async function fleetCliRig(parts: Partial<FleetParts> = {}, of: Parameter
   const until = async (condition: () => boolean) => {
     while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
   };
-  return { ...fleet, audit, tokens, certificates, admin, fleetParts, client: admin.client, cli, until };
+  return { ...fleet, audit, tokens, certificates, roots, admin, fleetParts, client: admin.client, cli, until };
 }

@@ -73,6 +73,9 @@ interface FleetParts {
   readonly overlayRange?: Ipv4Range;
 }
 
+/** Fingerprint of the root of its nodes. */
+export const ROOT = 'a1'.repeat(32);
+
 let ids = 0;
 
 /** One replica of a control plane in fake time, on a store that may have others. */
@@ -113,6 +116,7 @@ export async function fleetOn(
     ...common,
     ...facts,
     presence,
+    root: () => ROOT,
     users: [outputs, dispatcher, relay],
     newId,
     isReady,

@@ -7,6 +7,7 @@ import type { Backups } from '../../ports/driving/backups.js';
 import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
 import type { LiveOutputs } from '../../ports/driving/live-outputs.js';
 import type { RemoteSessions } from '../../ports/driving/remote-sessions.js';
+import type { Roots } from '../../ports/driving/roots.js';
 import type { Tokens } from '../../ports/driving/tokens.js';
 import type { Logger } from '../../ports/logger.js';
 import type { FleetServiceServer } from '../generated/holdfast/admin/v1/fleet.js';
@@ -29,6 +30,7 @@ export interface FleetParts {
   readonly nodes: FleetNodes;
   readonly tokens: Tokens;
   readonly certificates: AdminCertificates;
+  readonly roots: Roots;
   readonly backups: Backups;
   readonly outputs: LiveOutputs;
   readonly sessions: RemoteSessions;

@@ -168,6 +168,18 @@ export class GrpcAdminClient {
     return this.#unary(this.#certificates.listAdminCertificates.bind(this.#certificates), {}, options);
   }
 
+  listRoots(options: CallOptions): Promise<certificatesWire.ListRootsResponse> {
+    return this.#unary(this.#certificates.listRoots.bind(this.#certificates), {}, options);
+  }
+
+  rotateRoot(request: certificatesWire.RotateRootRequest, options: CallOptions): Promise<certificatesWire.RotateRootResponse> {
+    return this.#unary(this.#certificates.rotateRoot.bind(this.#certificates), request, options);
+  }
+
+  retireRoot(request: certificatesWire.RetireRootRequest, options: CallOptions): Promise<certificatesWire.RetireRootResponse> {
+    return this.#unary(this.#certificates.retireRoot.bind(this.#certificates), request, options);
+  }
+
   resync(request: nodeWire.ResyncRequest, options: CallOptions): Promise<nodeWire.ResyncResponse> {
     return this.#unary(this.#node.resync.bind(this.#node), request, options);
   }

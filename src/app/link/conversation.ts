@@ -1,5 +1,5 @@
 import { AgentError } from '../../domain/kernel/errors.js';
-import { type Heartbeat, heartbeatMessage } from '../../domain/link/heartbeat.js';
+import { type Heartbeat, heartbeatMessage, readHeartbeatAnswer } from '../../domain/link/heartbeat.js';
 import { isDead, LOOK_MS } from '../../domain/link/liveness.js';
 import { HEARTBEAT_MS, LIVENESS_MS, type LinkMessage, type ServerFacts, type ServerMessage } from '../../domain/link/model.js';
 import type { OwnTags } from '../../domain/link/own-tags.js';
@@ -37,6 +37,8 @@ export interface ConversationParts {
   readonly beat: () => Heartbeat;
   /** Whether a message is of a stream that another has replaced. */
   readonly isOld: (server: ServerFacts | undefined, message: ServerMessage) => boolean;
+  /** The root by which the server certifies nodes now. */
+  readonly onRoot: (fingerprint: string) => void;
   /** Once: the server is known and has answered the first heartbeat. Messages come after it. */
   readonly onOpened: (conversation: Conversation) => void;
   readonly onMessage: (session: LinkSession, message: ServerMessage) => void;
@@ -188,7 +190,7 @@ export class Conversation {
     if (this.#closed) return;
     const sent = this.#beats.get(message.tag);
     const question = this.#questions.get(message.tag);
-    if (sent !== undefined) this.#beatAnswered(sent);
+    if (sent !== undefined) this.#beatAnswered(sent, message);
     else if (question !== undefined) question(message);
     else if (ownTags.has(message.tag, clock.monotonic())) counts.strayAnswers++;
     else if (isOld(this.#server, message)) counts.oldEpochs++;
@@ -197,8 +199,10 @@ export class Conversation {
     else this.#handOn(message);
   }
 
-  #beatAnswered({ sentAt, writtenAt }: Beat): void {
-    const { clock, counts, onOpened, stream } = this.#parts;
+  #beatAnswered({ sentAt, writtenAt }: Beat, { jsonB64 }: ServerMessage): void {
+    const { clock, counts, onOpened, onRoot, stream } = this.#parts;
+    const root = readHeartbeatAnswer(jsonB64)?.root;
+    if (root !== undefined) onRoot(root);
     const answeredAt = clock.monotonic();
     if (answeredAt - (writtenAt ?? answeredAt) > ANSWER_MS) counts.lateAnswers++;
     if (this.#answered === undefined || sentAt > this.#answered.sentAt) this.#answered = { sentAt, answeredAt };

@@ -44,6 +44,8 @@ export interface LinkSubsystemParts {
   /** Said in heartbeats instead of the connection's own address. */
   readonly nodeIp: string | undefined;
   readonly auditHead: () => AuditHead | undefined;
+  /** The root by which the server certifies nodes now, at each answered heartbeat; and over which time what all nodes do is to be spread. */
+  readonly onRoot: (fingerprint: string, spreadMs: number) => void;
   readonly newTag: () => string;
   readonly clock: Clock;
   /** From 0 up to, not with, 1. */
@@ -273,6 +275,7 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
       counts: this.#counts,
       beat: () => this.#beat(stream.localAddress()),
       isOld: (server, message) => this.#isOld(server, message),
+      onRoot: (root) => this.#safely(() => this.#parts.onRoot(root, this.#spreadMs)),
       onOpened: () => {
         this.#opened({ conversation, index, since: clock.now() });
         onOpened();

@@ -29,8 +29,6 @@ import { type KeptStream, StreamEpochs } from './stream-epochs.js';
 /** Agents come back at 100 a second after a restart, and never all within less than this (engine.md I3). */
 const LEAST_SPREAD_MS = 10_000;
 const COME_BACK_PER_SECOND = 100;
-/** An agent that is answered at all is one that is known. */
-const HEALTHY = { isHealthy: true, message: '' };
 const IS_OLD: StreamEnd = { status: 'superseded', message: 'SUPERSEDED: this process has a newer stream' };
 /** An agent gives a move to another connection so long. */
 const DRAIN_MS = 20_000;
@@ -49,6 +47,8 @@ export interface NodeSessionsParts {
   readonly capabilities: Capabilities;
   /** Unanswered instructions that a node may have. */
   readonly window: number;
+  /** Fingerprint of the root of the nodes' certificates that are made now. */
+  readonly root: () => string;
   /** Asked in this order whose a message is. */
   readonly users: readonly NodeUser[];
   readonly newId: () => string;
@@ -298,16 +298,21 @@ export class NodeSessions implements NodeStreams {
 
   #received(session: OpenSession, message: LinkMessage): void {
     if (session.signal.aborted) {
-      if (message.type === HEARTBEAT_TYPE) void session.answer(heartbeatAnswer(HEALTHY, message.tag));
+      if (message.type === HEARTBEAT_TYPE) void session.answer(this.#healthy(message.tag));
     } else if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
     else if (!this.#parts.users.some((user) => user.received(session, message))) {
       this.#counters = { ...this.#counters, unclaimed: this.#counters.unclaimed + 1 };
     }
   }
 
+  /** An agent that is answered at all is one that is known. */
+  #healthy(tag: string): LinkMessage {
+    return heartbeatAnswer({ isHealthy: true, message: '', root: this.#parts.root() }, tag);
+  }
+
   /** Answered before anything is looked at: an older agent gives up after 10 s, whatever the store does (engine.md C6). */
   #beat(session: OpenSession, { tag, jsonB64 }: LinkMessage): void {
-    void session.send(heartbeatAnswer(HEALTHY, tag));
+    void session.send(this.#healthy(tag));
     session.sign();
     const { nid } = session.identity;
     const lost = this.#parts.presence.beat(nid, readHeartbeat(jsonB64));

@@ -33,6 +33,7 @@ import type { AddressPort } from '../../domain/kernel/network.js';
 import type { Capability, Nid } from '../../domain/link/model.js';
 import { nodeReads } from '../../domain/log/visibility.js';
 import { FleetPorts, FleetServers, FleetSubsystems, FleetUseCases, Ports, Root, Subsystems } from '../tokens.js';
+import { bindRoots } from './roots.js';
 import { bindSessionRelay } from './session.js';
 
 /** What this control plane does beyond the base protocol. */
@@ -97,6 +98,7 @@ export const fleetModule = new ContainerModule(({ bind }) => {
     .toResolvedValue(({ store }, clock) => new RegistrationService({ store, clock }), [Root.controlPlane, Ports.clock])
     .inSingletonScope();
   bindInstructions(bind);
+  bindRoots(bind);
   bindSessionRelay(bind);
   bindServers(bind);
 });
@@ -153,7 +155,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, outputs, dispatcher, relay, book, cordons) =>
+      ({ store, fleetId, serverId, authorities, maker }, clock, logger, presence, outputs, dispatcher, relay, book, cordons) =>
         new NodeSessions({
           store,
           clock,
@@ -163,6 +165,7 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
+          root: () => maker.rootFacts(authorities.l2.root).fingerprint,
           users: [outputs, dispatcher, relay],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
@@ -318,8 +321,8 @@ function bindServers(bind: Bind): void {
         const nodeLogger = logger.child({ subsystem: 'nodes' });
         return new GrpcNodeServer({
           listen: listenOf(config.serverL2Listen),
-          pair: () => ({ ...pairs.pair(), clientRoots: [authorities.l2.root] }),
-          judgePeer: nodePeerJudge({ root: authorities.l2.root, revocations: view, now: () => clock.now() }),
+          pair: () => ({ ...pairs.pair(), clientRoots: authorities.l2.roots }),
+          judgePeer: nodePeerJudge({ roots: () => authorities.l2.roots, revocations: view, now: () => clock.now() }),
           streams: sessions,
           calls: new NodeCallsService(
             {

@@ -1,5 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import { ContainerModule } from 'inversify';
+import { rootFingerprint } from '../../adapters/certificate/certificate-reader.js';
 import { GrpcRenewalClient } from '../../adapters/certificate/grpc-renewal-client.js';
 import { X509KeyMaker } from '../../adapters/certificate/x509-key-maker.js';
 import { bootTime } from '../../adapters/clock/boot-time.js';
@@ -267,6 +268,7 @@ function bindLink(bind: Bind): void {
           logger: logger.child({ subsystem: 'renewal' }),
           random: Math.random,
           linked: (options) => untilLinked(link, clock, options),
+          fingerprintOf: rootFingerprint,
           // The log follows. A link that is down, or goes down meanwhile, comes back with the new pair by itself.
           onRenewed: () =>
             void link.moveOver({ signal: AbortSignal.timeout(MOVE_OVER_MS) }).catch((error: unknown) => {
@@ -291,6 +293,7 @@ function bindLink(bind: Bind): void {
         clock,
         logger,
         instance,
+        container,
       ) => {
         const inRoot = (path: string) => under(root, path as AbsolutePath);
         return new LinkSubsystem({
@@ -314,6 +317,7 @@ function bindLink(bind: Bind): void {
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
+          onRoot: (root, spreadMs) => container.get<RenewalSubsystem>(NodeSubsystems.renewal).rootIs(root, spreadMs),
           newTag: randomUUID,
           clock,
           random: Math.random,
@@ -323,7 +327,7 @@ function bindLink(bind: Bind): void {
       [
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
         ...([NodePorts.interactiveSessions] as const),
-        ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
+        ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance, Root.container] as const),
       ],
     )
     .inSingletonScope();

@@ -72,12 +72,25 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.fleet)
     .toResolvedValue(
-      ({ config }, { backups }, instructions, nodes, tokens, certificates, outputs, sessions, audit, logger): FleetParts => ({
+      (
+        { config },
+        { backups },
+        instructions,
+        nodes,
+        tokens,
+        certificates,
+        roots,
+        outputs,
+        sessions,
+        audit,
+        logger,
+      ): FleetParts => ({
         ...{
           instructions,
           nodes,
           tokens,
           certificates,
+          roots,
           outputs,
           sessions,
           backups,
@@ -93,6 +106,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.nodes,
         FleetUseCases.tokens,
         FleetUseCases.certificates,
+        FleetUseCases.roots,
         FleetPorts.outputs,
         FleetPorts.sessionRelay,
         Ports.audit,

@@ -30,6 +30,8 @@ export interface Heartbeat {
 export interface HeartbeatAnswer {
   readonly isHealthy: boolean;
   readonly message: string;
+  /** Root of the nodes' certificates that are made now, SHA-256 of its DER in hex; undefined of an older server. */
+  readonly root?: string | undefined;
 }
 
 export function heartbeatMessage(beat: Heartbeat, tag: string): LinkMessage {
@@ -67,7 +69,10 @@ export function heartbeatAnswer(answer: HeartbeatAnswer, tag: string): LinkMessa
 /** As `readHeartbeat`. Which type it comes under says nothing: answers are known by their tag. */
 export function readHeartbeatAnswer(jsonB64: string): HeartbeatAnswer | undefined {
   const fields = readObject(jsonB64);
-  return fields === undefined ? undefined : { isHealthy: fields.isHealthy === true, message: text(fields.message) };
+  if (fields === undefined) return undefined;
+  const { root } = fields;
+  const known = typeof root === 'string' && /^[0-9a-f]{64}$/.test(root) ? root : undefined;
+  return { isHealthy: fields.isHealthy === true, message: text(fields.message), root: known };
 }
 
 function readHead(value: unknown): AuditHead | undefined {

@@ -54,6 +54,7 @@ async function agent({ world, address }: Awaited<ReturnType<typeof rig>>) {
     users: [engine],
     version: '1.2.3',
     nodeIp: undefined,
+    onRoot: () => {},
     auditHead: () => world.audit.head(),
     newTag: () => crypto.randomUUID(),
     clock,

@@ -16,6 +16,7 @@ describe('G1: who may call what', () => {
       'AdminService/Top',
       'AdminService/Watch',
       'CertificateService/ListAdminCertificates',
+      'CertificateService/ListRoots',
       'FleetService/GetInstruction',
       'FleetService/ListInstructions',
       'FleetService/ListNodes',

@@ -98,6 +98,9 @@ describe('a heartbeat', () => {
     expect(parsed(answer.jsonB64)).toEqual({ isHealthy: true, message: 'ok' });
     expect(readHeartbeatAnswer(answer.jsonB64)).toEqual({ isHealthy: true, message: 'ok' });
     expect(readHeartbeatAnswer(b64({}))).toEqual({ isHealthy: false, message: '' });
+    const root = 'a1'.repeat(32);
+    expect(readHeartbeatAnswer(heartbeatAnswer({ isHealthy: true, message: '', root }, 'tag').jsonB64)?.root).toBe(root);
+    expect(readHeartbeatAnswer(b64({ root: 'short' }))?.root).toBeUndefined();
   });
 });
 
