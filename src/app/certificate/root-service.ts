@@ -1,5 +1,6 @@
 import { SERIAL_BYTES, serialOf } from '../../domain/certificate/names.js';
 import {
+  certificateKey,
   certificatePrefix,
   encodeRecord,
   type Issuer,
@@ -100,19 +101,24 @@ export class RootService implements Roots {
     return { name, current, former: { ...maker.rootFacts(former.certificate), replacedAt: former.replacedAt, inUse } };
   }
 
-  /** Nodes with a certificate of this root that is let in now. Sorted by node. */
+  /**
+   * Nodes whose present certificate is of this root, and is let in. The one before it, good for 5 min after the first use of the next
+   * (engine.md F5), is nobody's need. Sorted by node.
+   */
   async #usersOf(name: RootName, root: string, options: CallOptions): Promise<readonly RootUser[]> {
     if (name === 'registration') return [];
     const { clock, maker, revocations, store } = this.#config;
-    const [nodes, certificates] = await Promise.all([store.list(nodePrefix, options), store.list(certificatePrefix, options)]);
+    const [nodes, stored] = await Promise.all([store.list(nodePrefix, options), store.list(certificatePrefix, options)]);
+    const certificates = new Map(stored.map(({ key, value }) => [key, value]));
     const now = clock.now();
-    const accounts = new Map(nodes.map(({ key, value }) => decodeNode(key, value)).map((node) => [node.nid, node]));
-    const users = certificates.flatMap(({ key, value }) => {
-      const { certificate, nid, notAfter, registration, serial } = decodeCertificate(key, value);
-      const node = accounts.get(nid);
-      if (node === undefined || notAfter < now) return [];
-      const identity = { role: 'node', aid: node.aid, nid, registration } as const;
-      if (revocationOf({ identity, serial }, revocations, now) !== undefined) return [];
+    const users = nodes.flatMap(({ key, value }) => {
+      const { aid, nid, registration, current } = decodeNode(key, value);
+      const { serial, notAfter } = current;
+      const identity = { role: 'node', aid, nid, registration } as const;
+      if (notAfter < now || revocationOf({ identity, serial }, revocations, now) !== undefined) return [];
+      const text = certificates.get(certificateKey(serial));
+      if (text === undefined) return [];
+      const { certificate } = decodeCertificate(certificateKey(serial), text);
       return maker.isIssuedBy(certificate, root) ? [{ nid, serial, notAfter }] : [];
     });
     return users.sort((a, b) => (a.nid < b.nid ? -1 : 1));

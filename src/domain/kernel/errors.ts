@@ -139,6 +139,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'give the server, the account, and a token in HOLDFAST_TOKEN or by --token-file',
   },
+  'certificate.no_former_root': {
+    kind: 'conflict',
+    retry: false,
+    remedy: '`holdfast ca list` shows the roots; `holdfast ca rotate` makes another one',
+  },
   'certificate.no_machine_id': {
     kind: 'invalid',
     retry: false,
@@ -149,11 +154,6 @@ export const errorCodes = {
     retry: true,
     remedy:
       'wait until this machine has the stream of its node; `holdfast status` shows when another machine has the same certificate',
-  },
-  'certificate.no_former_root': {
-    kind: 'conflict',
-    retry: false,
-    remedy: '`holdfast ca list` shows the roots; `holdfast ca rotate` makes another one',
   },
   'certificate.not_registered': {
     kind: 'invalid',

@@ -146,7 +146,6 @@ describe('F1: the former root is retired', () => {
       message: expect.stringMatching(/1 nodes: n-old$/),
     });
     await one.enrol('n-old');
-    await one.store.commit([], [{ key: `enrol/certificate/${serial}`, value: null }], options);
     const { retired, revoked } = await one.roots.retire('nodes', false, options);
     await one.seen();
     expect([revoked, one.authorities.l2.roots.length, retired.serial]).toEqual([[], 1, expect.any(String)]);
