@@ -4,8 +4,6 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-const HUB_MAC = '02:00:0a:4d:00:01';
-
 /** A network namespace. What runs in it sees its own interfaces alone. */
 export interface NetworkSpace {
   readonly name: string;
@@ -30,12 +28,7 @@ export class FleetNetwork implements AsyncDisposable {
     const network = new FleetNetwork({ name, address: '10.77.0.1' });
     try {
       await run('ip', ['netns', 'add', name]);
-      // Without one of its own a bridge takes the lowest of its ports', another one with the next machine: those before it would send to the
-      // former one for 5 s and more.
-      await inSpace(name, 'link set lo up', `link add br0 address ${HUB_MAC} type bridge`);
-      // Such a bridge has no carrier without a port, and its address would be none of this machine's to a server that starts before agents.
-      await inSpace(name, 'link add p0 type veth peer name q0', 'link set p0 master br0 up', 'link set q0 up');
-      await inSpace(name, 'addr add 10.77.0.1/16 dev br0', 'link set br0 up');
+      await inSpace(name, 'link set lo up', 'link add br0 type bridge', 'addr add 10.77.0.1/16 dev br0', 'link set br0 up');
     } catch (error) {
       await network[Symbol.asyncDispose]();
       throw error;
@@ -51,7 +44,9 @@ export class FleetNetwork implements AsyncDisposable {
     this.#spaces.push(space);
     await run('ip', ['netns', 'add', name]);
     await inSpace(name, 'link set lo up', `link add eth0 type veth peer name p${number} netns ${this.hub.name}`);
-    await inSpace(this.hub.name, `link set p${number} master br0 up`);
+    // A bridge has the lowest address of its ports: with a lower one those who joined before would send to the former for 5 s and more.
+    const mac = `02:00:00:00:${hexByte(number >> 8)}:${hexByte(number & 0xff)}`;
+    await inSpace(this.hub.name, `link set p${number} address ${mac}`, `link set p${number} master br0 up`);
     await inSpace(name, `addr add ${space.address}/16 dev eth0`, 'link set eth0 up', 'route add default via 10.77.0.1');
     return space;
   }
@@ -62,6 +57,10 @@ export class FleetNetwork implements AsyncDisposable {
       await run('ip', ['netns', 'del', name]).catch(() => {});
     }
   }
+}
+
+function hexByte(value: number): string {
+  return value.toString(16).padStart(2, '0');
 }
 
 /** An agent's overlay goes on without it. */
