@@ -22,7 +22,7 @@ export class FakeRoots implements Roots {
 
   async rotate(name: RootName): Promise<RootStatus> {
     const numbers = this.#numbers[name];
-    if (numbers.replacedAt !== undefined) throw new AgentError('certificate.root_not_retired', { problem: name });
+    if (numbers.replacedAt !== undefined) throw new AgentError('certificate.root_rotating', { problem: name });
     numbers.current += 1;
     numbers.replacedAt = this.#now();
     return this.#statusOf(name);

@@ -53,7 +53,7 @@ export class RootService implements Roots {
     const { record: old, version } = await this.#read(name, options);
     if (old.former !== undefined) {
       const problem = `the root of ${name} before the present one is not retired yet`;
-      throw new AgentError('certificate.root_not_retired', { problem });
+      throw new AgentError('certificate.root_rotating', { problem });
     }
     const now = clock.now();
     const serial = () => serialOf(randomBytes(SERIAL_BYTES));

@@ -33,7 +33,7 @@ import type { AddressPort } from '../../domain/kernel/network.js';
 import type { Capability, Nid } from '../../domain/link/model.js';
 import { nodeReads } from '../../domain/log/visibility.js';
 import { FleetPorts, FleetServers, FleetSubsystems, FleetUseCases, Ports, Root, Subsystems } from '../tokens.js';
-import { bindRoots } from './roots.js';
+import { bindRoots, rootNow } from './roots.js';
 import { bindSessionRelay } from './session.js';
 
 /** What this control plane does beyond the base protocol. */
@@ -165,7 +165,7 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          root: () => maker.rootFacts(authorities.l2.root).fingerprint,
+          root: rootNow(authorities.l2, maker),
           users: [outputs, dispatcher, relay],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { ContainerModule } from 'inversify';
 import { replaceFile } from '../../adapters/files/durable-file.js';
 import { AuthoritySubsystem } from '../../app/certificate/authority-subsystem.js';
+import type { IssuerAuthority } from '../../app/certificate/issuer-authority.js';
 import { RootService } from '../../app/certificate/root-service.js';
+import type { AuthorityMaker } from '../../ports/certificate/authority-maker.js';
 import { FleetPorts, FleetSubsystems, FleetUseCases, Ports, Root } from '../tokens.js';
 
 type Bind = Parameters<ConstructorParameters<typeof ContainerModule>[0]>[0]['bind'];
@@ -37,4 +39,14 @@ export function bindRoots(bind: Bind): void {
       [Root.facts, Root.controlPlane, Ports.clock, Ports.logger, Root.container],
     )
     .inSingletonScope();
+}
+
+/** Its fingerprint, read once: every heartbeat of every node is answered with it. */
+export function rootNow(authority: IssuerAuthority, maker: AuthorityMaker): () => string {
+  let known = { root: '', fingerprint: '' };
+  return () => {
+    const { root } = authority;
+    if (root !== known.root) known = { root, fingerprint: maker.rootFacts(root).fingerprint };
+    return known.fingerprint;
+  };
 }

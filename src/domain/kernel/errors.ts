@@ -183,7 +183,7 @@ export const errorCodes = {
     retry: false,
     remedy: 'copy `registration-ca.crt` from the data directory of the control plane, and name it with --ca',
   },
-  'certificate.root_not_retired': {
+  'certificate.root_rotating': {
     kind: 'conflict',
     retry: false,
     remedy: 'retire it first: `holdfast ca retire`',

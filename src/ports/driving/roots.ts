@@ -32,7 +32,7 @@ export interface Roots {
   /**
    * A new root that certifies from now on; certificates of the former one stay good until it is retired. Durable, and the same for all
    * replicas, when it resolves.
-   * @throws AgentError `certificate.root_not_retired` while there is a former one, `certificate.failed`, `store.*`
+   * @throws AgentError `certificate.root_rotating` while there is a former one, `certificate.failed`, `store.*`
    */
   rotate(name: RootName, options: CallOptions): Promise<RootStatus>;
   /**

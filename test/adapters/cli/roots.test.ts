@@ -53,6 +53,6 @@ describe('F1: ca', () => {
     const { cli } = await fleetCliRig();
     expect(await cli(['ca', 'rotate', 'people', '-y'])).toMatchObject({ code: 1, err: expect.stringContaining('unknown_root') });
     await cli(['ca', 'rotate', 'nodes', '-y']);
-    expect(await cli(['ca', 'rotate', 'nodes', '-y'])).toMatchObject({ code: 1, err: expect.stringContaining('not_retired') });
+    expect(await cli(['ca', 'rotate', 'nodes', '-y'])).toMatchObject({ code: 1, err: expect.stringContaining('root_rotating') });
   });
 });

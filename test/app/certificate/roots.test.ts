@@ -113,7 +113,7 @@ describe('F1: a new root', () => {
     const one = await replica();
     const both = await Promise.allSettled([one.roots.rotate('nodes', options), one.roots.rotate('nodes', options)]);
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    await expect(one.roots.rotate('nodes', options)).rejects.toMatchObject({ code: 'certificate.root_not_retired' });
+    await expect(one.roots.rotate('nodes', options)).rejects.toMatchObject({ code: 'certificate.root_rotating' });
     one.store.loseNextAnswer('written');
     await expect(one.roots.rotate('registration', options)).rejects.toThrow();
     expect((await one.roots.list(options))[0]?.former).toBeDefined();

@@ -61,7 +61,7 @@ test.skipIf(!hasEtcd)(
     expect((await rootOf('nodes', replica(1))).former?.fingerprint).toBe(before);
     expect(await replica(1).cli(['ca', 'rotate', 'nodes', '-y'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('certificate.root_not_retired'),
+      stderr: expect.stringContaining('certificate.root_rotating'),
     });
     await replica(0).start();
     const retire = () => replica(1).cli(['ca', 'retire', 'nodes', '-y']);
