@@ -142,6 +142,7 @@ function linkOf(address: { readonly host: string; readonly port: number }, conne
     users: [answering],
     version: 'bench',
     nodeIp: undefined,
+    onRoot: () => {},
     auditHead: () => undefined,
     bootTime: () => performance.now(),
     newTag: randomUUID,

@@ -11,6 +11,7 @@ import { OwnCertificates } from '../app/certificate/own-certificates.js';
 import { fleetIdOf } from '../app/fleet/fleet-id.js';
 import { ServerClocks } from '../app/link/server-clocks.js';
 import type { CallOptions } from '../ports/call-options.js';
+import type { AuthorityMaker } from '../ports/certificate/authority-maker.js';
 import type { Clock } from '../ports/clock.js';
 import type { Backups } from '../ports/driving/backups.js';
 import type { Logger } from '../ports/logger.js';
@@ -27,6 +28,7 @@ export interface ControlPlane {
   readonly backups: Backups;
   readonly sealer: Sealer;
   readonly authorities: Authorities;
+  readonly maker: AuthorityMaker;
   readonly own: OwnCertificates;
   readonly fleetId: string;
   /** Of this process, for presence and epochs. */
@@ -62,7 +64,7 @@ export async function openControlPlane(facts: Facts, clock: Clock, logger: Logge
     const own = new OwnCertificates({ maker, authorities, clock, randomBytes });
     const fleetId = await fleetIdOf(store, randomUUID, options);
     const hosts = config.serverHosts.length > 0 ? config.serverHosts : hostsOf(identity.hostname);
-    return { store, log, backups, sealer, authorities, own, fleetId, serverId, clocks, hosts, close };
+    return { store, log, backups, sealer, authorities, maker, own, fleetId, serverId, clocks, hosts, close };
   } catch (error) {
     await close();
     throw error;

@@ -41,6 +41,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(FleetSubsystems.enrolment),
     container.get(FleetSubsystems.fleet),
     container.get(FleetSubsystems.nodeProposals),
+    container.get(FleetSubsystems.authorities),
     container.get(FleetSubsystems.l1),
     container.get(FleetSubsystems.l2),
     container.get(Subsystems.metrics),

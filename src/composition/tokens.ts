@@ -15,6 +15,7 @@ import type { Agent } from '../app/agent/agent.js';
 import type { OptionalServerSubsystem } from '../app/agent/optional-server-subsystem.js';
 import type { Subsystem } from '../app/agent/subsystem.js';
 import type { AuditSubsystem } from '../app/audit/audit-subsystem.js';
+import type { AuthoritySubsystem } from '../app/certificate/authority-subsystem.js';
 import type { EnrolmentService } from '../app/certificate/enrolment-service.js';
 import type { EnrolmentSubsystem } from '../app/certificate/enrolment-subsystem.js';
 import type { EnrolmentView } from '../app/certificate/enrolment-view.js';
@@ -26,6 +27,7 @@ import type { VipRoutesSubsystem } from '../app/dataplane/vip-routes-subsystem.j
 import type { Dispatcher } from '../app/dispatch/dispatcher.js';
 import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
 import type { InstructionBook } from '../app/dispatch/instruction-book.js';
+import type { OutputRelay } from '../app/dispatch/output-relay.js';
 import type { ZoneAnswers } from '../app/dns/zone-answers.js';
 import type { DnsmasqEffect } from '../app/dnsmasq/dnsmasq-effect.js';
 import type { EtcdMembershipService } from '../app/etcd/etcd-membership-service.js';
@@ -75,6 +77,7 @@ import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
 import type { FleetStatus, LinkStatus, Operations, OverlayStatus, VipStatus } from '../ports/driving/operations.js';
 import type { Registrations } from '../ports/driving/registrations.js';
 import type { Resources } from '../ports/driving/resources.js';
+import type { Roots } from '../ports/driving/roots.js';
 import type { DrivingServer } from '../ports/driving/server.js';
 import type { Tokens } from '../ports/driving/tokens.js';
 import type { Journal } from '../ports/instruction/journal.js';
@@ -206,6 +209,7 @@ export const FleetPorts = {
   dispatcher: token<Dispatcher>('fleet.dispatcher'),
   sessions: token<NodeSessions>('fleet.sessions'),
   names: token<BoundNodeNames>('fleet.names'),
+  outputs: token<OutputRelay>('fleet.outputs'),
   sessionRelay: token<SessionRelay>('fleet.sessionRelay'),
   logHandler: token<LogServiceHandler>('fleet.logHandler'),
   status: token<() => FleetStatus>('fleet.status'),
@@ -224,9 +228,11 @@ export const FleetUseCases = {
   instructions: token<Instructions>('fleet.useCase.instructions'),
   nodes: token<FleetNodes>('fleet.useCase.nodes'),
   certificates: token<AdminCertificates>('fleet.useCase.certificates'),
+  roots: token<Roots>('fleet.useCase.roots'),
 };
 
 export const FleetSubsystems = {
+  authorities: token<AuthoritySubsystem>('fleet.subsystem.authorities'),
   enrolment: token<EnrolmentSubsystem>('fleet.subsystem.enrolment'),
   fleet: token<FleetSubsystem>('fleet.subsystem.fleet'),
   nodeProposals: token<GuardedProposals>('fleet.subsystem.nodeProposals'),

@@ -1,7 +1,7 @@
 import { type InstructionKey, keyText } from '../../src/domain/instruction/model.js';
 import { isFinished, type Row } from '../../src/domain/instruction/row.js';
 import { AgentError } from '../../src/domain/kernel/errors.js';
-import type { Epoch } from '../../src/domain/link/model.js';
+import type { Epoch, JournalFacts } from '../../src/domain/link/model.js';
 import type { Generation } from '../../src/domain/vip/model.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
 import type { StatusProblem } from '../../src/ports/driving/operations.js';
@@ -9,7 +9,6 @@ import type {
   Journal,
   JournalChange,
   JournalEntry,
-  JournalFacts,
   OpenedJournal,
   StoredReply,
   TombstoneLimits,

@@ -119,7 +119,7 @@ describe('docs/cli.md', async () => {
   const below = async (verb: string) => [...(await help(verb)).matchAll(/^ {2}(\w+) \[options\]/gm)].map(([, name = '']) => name);
   const optionsBelow = async (verb: string) =>
     (await Promise.all((await below(verb)).map(async (name) => options(await help(verb, name))))).flat();
-  const groups: readonly string[] = ['token', 'cert'];
+  const groups: readonly string[] = ['token', 'cert', 'ca'];
 
   test.each(groups)('has every verb below %s, with its options', async (verb) => {
     const listed = rows(own(verb), `verb of ${verb}`).map(([cell]) => cell?.match(/^`\w+ (\w+)/)?.[1]);

@@ -5,6 +5,7 @@ import { Dispatcher } from '../../src/app/dispatch/dispatcher.js';
 import { FinishedSweep } from '../../src/app/dispatch/finished-sweep.js';
 import { InstructionBodies } from '../../src/app/dispatch/instruction-bodies.js';
 import { InstructionBook } from '../../src/app/dispatch/instruction-book.js';
+import { OutputRelay } from '../../src/app/dispatch/output-relay.js';
 import { Cordons } from '../../src/app/fleet/cordons.js';
 import { FleetNodesService } from '../../src/app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../src/app/fleet/fleet-subsystem.js';
@@ -75,6 +76,9 @@ interface FleetParts {
   readonly vipCandidates?: readonly string[];
 }
 
+/** Fingerprint of the root of its nodes. */
+export const ROOT = 'a1'.repeat(32);
+
 let ids = 0;
 
 /** One replica of a control plane in fake time, on a store that may have others. */
@@ -110,7 +114,12 @@ export async function fleetOn(
   const bodies = new InstructionBodies({ store, sealer: plainSealer, sha256 });
   const heldBack = (node: Nid) => (cordons.has(node) ? 'the node to be uncordoned' : '');
   const dispatcher = new Dispatcher({ ...common, book, bodies, newId, heldBack });
-  const facts = { fleet: 'f1', server, window: WINDOW, capabilities: new Set<Capability>(['redeliver', 'result-ack', 'window']) };
+  const facts = {
+    fleet: 'f1',
+    server,
+    window: WINDOW,
+    capabilities: new Set<Capability>(['redeliver', 'result-ack', 'live-output', 'window']),
+  };
   const relay: SessionRelay = new SessionRelay({ server, registrations, presence, nodes: () => sessions, newId, clock });
   const vips: FleetVips = new FleetVips({
     ...common,
@@ -128,11 +137,13 @@ export async function fleetOn(
     events: { tell: (_, subject, message) => void told.push(`${subject} ${message}`) },
     random: () => 0,
   });
+  const outputs = new OutputRelay({ book, presence, server });
   const sessions = new NodeSessions({
     ...common,
     ...facts,
     presence,
-    users: [dispatcher, relay, vips],
+    root: () => ROOT,
+    users: [outputs, dispatcher, relay, vips],
     newId,
     isReady,
     vip: (node) => vips.word(node),
@@ -182,6 +193,7 @@ export async function fleetOn(
     book,
     bodies,
     dispatcher,
+    outputs,
     cluster,
     log,
     names,

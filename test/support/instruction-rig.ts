@@ -36,6 +36,8 @@ export const CONDUCTOR = 'https://conductor.test';
 
 const ENV = { PATH: '/usr/bin:/bin' };
 
+let ownTags = 0;
+
 const NEVER = new AbortController().signal;
 
 export function base64(value: unknown): string {
@@ -184,6 +186,7 @@ export class InstructionWorld {
       scriptEnv: ENV,
       effects: this.effects(),
       reading: { yaml: parseYamlDocuments },
+      newTag: () => `own-${++ownTags}`,
       upload: async () => {},
       ...parts,
     });

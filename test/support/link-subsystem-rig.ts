@@ -48,6 +48,7 @@ export function linkRig(more: Partial<LinkSubsystemParts> = {}) {
     users: [user],
     version: '1.0.0',
     nodeIp: undefined,
+    onRoot: () => {},
     auditHead: () => undefined,
     newTag: () => `own-${++tags}`,
     clock,

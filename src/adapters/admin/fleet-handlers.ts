@@ -5,7 +5,9 @@ import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { AdminCertificates } from '../../ports/driving/admin-certificates.js';
 import type { Backups } from '../../ports/driving/backups.js';
 import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
+import type { LiveOutputs } from '../../ports/driving/live-outputs.js';
 import type { RemoteSessions } from '../../ports/driving/remote-sessions.js';
+import type { Roots } from '../../ports/driving/roots.js';
 import type { Tokens } from '../../ports/driving/tokens.js';
 import type { Vips } from '../../ports/driving/vips.js';
 import type { Logger } from '../../ports/logger.js';
@@ -30,7 +32,9 @@ export interface FleetParts {
   readonly nodes: FleetNodes;
   readonly tokens: Tokens;
   readonly certificates: AdminCertificates;
+  readonly roots: Roots;
   readonly backups: Backups;
+  readonly outputs: LiveOutputs;
   readonly sessions: RemoteSessions;
   readonly vips: Vips;
   /** Every call that changes something is in it. */
@@ -56,8 +60,8 @@ export function fleetHandlers(calls: GrpcCalls, parts: FleetParts, audited: Audi
 
 function readingHandlers(
   calls: GrpcCalls,
-  { instructions, nodes, tokens }: FleetParts,
-): Handlers<'listInstructions' | 'getInstruction' | 'watchInstructions' | 'listNodes' | 'listTokens'> {
+  { instructions, nodes, tokens, outputs }: FleetParts,
+): Handlers<'listInstructions' | 'getInstruction' | 'watchInstructions' | 'followOutput' | 'listNodes' | 'listTokens'> {
   const filterOf = (node: string, tag: string) => ({
     nid: node === '' ? undefined : nidFromWire(node),
     tag: tag === '' ? undefined : tagFromWire(tag),
@@ -75,6 +79,11 @@ function readingHandlers(
     watchInstructions: calls.streaming(async function* ({ node, tag }, signal) {
       for await (const status of instructions.watch(filterOf(node, tag), { signal })) {
         yield { instruction: instructionToWire(status) };
+      }
+    }),
+    followOutput: calls.streaming(async function* ({ node, tag }, signal) {
+      for await (const { stream, seq, bytes } of outputs.follow(nidFromWire(node), tagFromWire(tag), { signal })) {
+        yield { stream, offset: BigInt(seq), data: Buffer.from(bytes) };
       }
     }),
     listNodes: calls.unary(async (_, signal) => ({ nodes: (await nodes.list({ signal })).map(nodeToWire) })),

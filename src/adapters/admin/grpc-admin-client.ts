@@ -135,6 +135,11 @@ export class GrpcAdminClient {
     return this.#stream(() => this.#fleet.backup(request), options);
   }
 
+  /** In order; ends without an error on abort. */
+  followOutput(request: fleetWire.FollowOutputRequest, options: CallOptions): AsyncIterable<fleetWire.FollowOutputResponse> {
+    return this.#stream(() => this.#fleet.followOutput(request), options);
+  }
+
   /** Until it ends or is aborted. */
   openSession(options: CallOptions): AdminSession {
     return adminSession(this.#fleet.openSession(), this.#way, options);
@@ -169,6 +174,18 @@ export class GrpcAdminClient {
 
   listAdminCertificates(options: CallOptions): Promise<certificatesWire.ListAdminCertificatesResponse> {
     return this.#unary(this.#certificates.listAdminCertificates.bind(this.#certificates), {}, options);
+  }
+
+  listRoots(options: CallOptions): Promise<certificatesWire.ListRootsResponse> {
+    return this.#unary(this.#certificates.listRoots.bind(this.#certificates), {}, options);
+  }
+
+  rotateRoot(request: certificatesWire.RotateRootRequest, options: CallOptions): Promise<certificatesWire.RotateRootResponse> {
+    return this.#unary(this.#certificates.rotateRoot.bind(this.#certificates), request, options);
+  }
+
+  retireRoot(request: certificatesWire.RetireRootRequest, options: CallOptions): Promise<certificatesWire.RetireRootResponse> {
+    return this.#unary(this.#certificates.retireRoot.bind(this.#certificates), request, options);
   }
 
   resync(request: nodeWire.ResyncRequest, options: CallOptions): Promise<nodeWire.ResyncResponse> {

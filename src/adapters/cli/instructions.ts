@@ -12,6 +12,7 @@ export interface SendOptions extends GlobalOptions {
   readonly tag?: string;
   readonly expires?: string;
   readonly wait: boolean;
+  readonly follow: boolean;
   readonly yes: boolean;
 }
 
@@ -24,8 +25,9 @@ const DESTRUCTIVE: ReadonlySet<string> = new Set(['UNINSTALL_NODE', 'REINSTALL_N
 /** One request of 1 MiB, and room to say that it is too large. */
 const MAX_STDIN_BYTES = 2 * 1024 * 1024;
 
-/** `holdfast send NODE TYPE`. With `--wait` until it has ended, and then its result. */
+/** `holdfast send NODE TYPE`. With `--wait` until it has ended, and then its result; with `--follow` also what a script says until then. */
 export async function send(context: CliContext, node: string, type: string, options: SendOptions): Promise<ExitCode> {
+  if (options.follow && options.output !== 'table') throw new UsageError('--follow shows text: it has no --output');
   if (DESTRUCTIVE.has(type) && !options.yes) {
     if (!(await isConfirmed(context, `send ${type} to ${node}`, 'What runs on it is lost.'))) {
       context.console.err('nothing was sent\n');
@@ -38,10 +40,33 @@ export async function send(context: CliContext, node: string, type: string, opti
     const request = { node, type, json, tag: options.tag ?? '', expiresMs };
     const { instruction } = await client.send(request, context);
     const sent = required(instruction);
+    if (options.follow) return follow(context, client, sent, options);
     if (!options.wait) return printStatus(context, sent, options);
     if (context.console.interactive) context.console.err(`sent to ${sent.node} as ${sent.tag}; waiting for its result\n`);
     return printResult(context, await waitFor(context, client, sent.node, sent.tag), options);
   });
+}
+
+async function follow(
+  context: CliContext,
+  client: GrpcAdminClient,
+  { node, tag }: Instruction,
+  options: SendOptions,
+): Promise<ExitCode> {
+  const { LiveOutput } = await import('./live-output.js');
+  const live = new LiveOutput(context);
+  const ended = new AbortController();
+  const showing = live.show(client, node, tag, AbortSignal.any([ended.signal, context.signal]));
+  try {
+    const result = await waitFor(context, client, node, tag);
+    ended.abort();
+    await showing;
+    if (!result.replyWithheld && live.finish(result)) return exitCodes.done;
+    return printResult(context, result, options);
+  } finally {
+    ended.abort();
+    await showing.catch(() => {});
+  }
 }
 
 /** All, those of a node, or the result of one; with `--watch` changes as they come, or the result when it is there. */

@@ -5,7 +5,7 @@ import { type CliContext, type ExitCode, exitCodes, UsageError } from './context
 import type { LocalVerbs } from './local-verbs.js';
 import { guarded, paint, structured } from './output.js';
 import { addAdopt } from './verbs/adoption.js';
-import { addCertificateVerbs } from './verbs/certificates.js';
+import { addCertificateVerbs, addRootVerbs } from './verbs/certificates.js';
 import { addDev, addFleetDaemons } from './verbs/daemons.js';
 import { addEtcdVerbs } from './verbs/etcd.js';
 import { addAudit, addRestore } from './verbs/files.js';
@@ -34,6 +34,7 @@ const verbs = [
   addNodeVerbs,
   addTokenVerbs,
   addCertificateVerbs,
+  addRootVerbs,
   addAgentVerbs,
   addSync,
   addEtcdVerbs,

@@ -5,12 +5,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { InstructionKey } from '../../domain/instruction/model.js';
 import { isFinished } from '../../domain/instruction/row.js';
 import { AgentError } from '../../domain/kernel/errors.js';
-import { epoch as epochOf } from '../../domain/link/model.js';
+import { epoch as epochOf, type JournalFacts } from '../../domain/link/model.js';
 import type { Generation } from '../../domain/vip/model.js';
 import type {
   JournalChange,
   JournalEntry,
-  JournalFacts,
   OpenedJournal,
   StoredReply,
   TombstoneLimits,

@@ -1,5 +1,6 @@
 import type { InstructionKey } from '../../domain/instruction/model.js';
-import type { JournalChange, JournalFacts, OpenedJournal, TombstoneLimits } from '../../ports/instruction/journal.js';
+import type { JournalFacts } from '../../domain/link/model.js';
+import type { JournalChange, OpenedJournal, TombstoneLimits } from '../../ports/instruction/journal.js';
 
 /** A call to the journal's thread. */
 export type JournalCall =

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { InstructionKey } from '../../domain/instruction/model.js';
 import { AgentError, errorCodes } from '../../domain/kernel/errors.js';
+import type { JournalFacts } from '../../domain/link/model.js';
 import type { Generation } from '../../domain/vip/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
@@ -9,7 +10,6 @@ import type {
   Journal,
   JournalChange,
   JournalEntry,
-  JournalFacts,
   OpenedJournal,
   StoredReply,
   TombstoneLimits,

@@ -1,4 +1,4 @@
-import { certificateKey, nodeKey } from '../../domain/certificate/records.js';
+import { certificateKey, type HeldCertificate, nodeKey } from '../../domain/certificate/records.js';
 import { RegistrationLimits } from '../../domain/certificate/registration-limits.js';
 import { revocationOf } from '../../domain/certificate/revocation.js';
 import { afterIssue, afterUse } from '../../domain/certificate/succession.js';
@@ -8,7 +8,7 @@ import { formatInstant, roughly } from '../../domain/kernel/instant.js';
 import { aid, nid } from '../../domain/link/model.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { CallOptions } from '../../ports/call-options.js';
-import type { CertificateAuthority, ProvenKey } from '../../ports/certificate/certificate-authority.js';
+import type { ProvenKey } from '../../ports/certificate/certificate-authority.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Enrolment, IssuedPair, RegisterCall, RenewOptions } from '../../ports/driving/enrolment.js';
 import type { NodeIdentity, PeerNode } from '../../ports/driving/node-streams.js';
@@ -16,6 +16,7 @@ import type { Logger } from '../../ports/logger.js';
 import type { ControlStore } from '../../ports/store/control-store.js';
 import type { EnrolmentView } from './enrolment-view.js';
 import { FirstUse } from './first-use.js';
+import type { IssuerAuthority } from './issuer-authority.js';
 import { NodeIssuer } from './node-issuer.js';
 import { RecordStore, writeCertificate, writeNode, writeRevocation } from './record-store.js';
 import { type Registered, Registering, TokenRefusal } from './registering.js';
@@ -30,7 +31,7 @@ export interface EnrolmentConfig {
   readonly store: ControlStore;
   readonly view: EnrolmentView;
   /** That of nodes. */
-  readonly authority: CertificateAuthority;
+  readonly authority: IssuerAuthority;
   readonly audit: Pick<AuditLog, 'append'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -209,14 +210,14 @@ export class EnrolmentService implements Enrolment {
 
   /** The answer to the same request was lost. */
   async #sameAnswer(
-    pending: { readonly serial: string; readonly fingerprint: string } | undefined,
+    pending: HeldCertificate | undefined,
     proven: ProvenKey | undefined,
     options: CallOptions,
   ): Promise<IssuedPair | undefined> {
     if (pending === undefined || proven === undefined || pending.fingerprint !== proven.fingerprint) return undefined;
     const stored = await this.#records.certificate(pending.serial, options);
     if (stored === undefined) return undefined;
-    return { privateKey: '', certificate: stored.record.certificate, ca: this.#issuer.root };
+    return { privateKey: '', certificate: stored.record.certificate, ca: this.#issuer.rootAt(pending.issued) };
   }
 }
 

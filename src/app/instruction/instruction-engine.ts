@@ -31,6 +31,7 @@ import { type CapabilityEffects, Effects } from './effects.js';
 import { encodeAnswer, replyBytes } from './encode.js';
 import { Housekeeping } from './housekeeping.js';
 import { Intake } from './intake.js';
+import { LiveOutput } from './live-output.js';
 import { decodePayload } from './payload.js';
 import { RecentReads } from './reads.js';
 import { Recovery } from './recovery.js';
@@ -70,6 +71,8 @@ export interface InstructionEngineParts {
   /** The whole environment of a script. */
   readonly scriptEnv: Readonly<Record<string, string>>;
   readonly effects: CapabilityEffects;
+  /** Of messages that this agent begins. */
+  readonly newTag: () => string;
   readonly reading: Reading;
 }
 
@@ -78,6 +81,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
   readonly name = 'instructions';
   readonly #parts: InstructionEngineParts;
   readonly #results: Results;
+  readonly #live: LiveOutput;
   readonly #workbench: Workbench;
   readonly #intake: Intake;
   readonly #recovery: Recovery;
@@ -97,12 +101,14 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     const { journal, audit, tasks, web, services, clock, bootTime, logger, sha256, nodeIsReady, boot } = parts;
     const records: Records = {
       save: (item) => this.#save(item),
+      began: (item) => this.#began(item),
       finished: (item, ended) => this.#finished(item, ended),
     };
     const scripts = new ScriptEffect({ web, tasks, clock, sha256, sources: parts.sources, env: parts.scriptEnv });
     const effects = new Effects({ ...parts.effects, web, services, scripts, nodeIsReady });
     const shared = { journal, tasks, clock, bootTime, logger, records, effects, sha256, boot, reading: parts.reading };
     this.#parts = parts;
+    this.#live = new LiveOutput({ tasks, clock, logger, newTag: parts.newTag });
     this.#results = new Results({ ...shared, upload: parts.upload });
     this.#workbench = new Workbench(shared);
     this.#trail = new AuditTrail({ audit, logger, onFailure: parts.onAuditFailure });
@@ -141,6 +147,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     this.#current = { session, fleet };
     if (server !== undefined) this.#noteEpoch(fleet, server.epoch);
     this.#results.opened(session, fleet);
+    this.#live.opened(session, fleet);
     this.#intake.settle(fleet, server?.capabilities.has('redeliver') ?? false);
   }
 
@@ -183,6 +190,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
   #disconnect(): void {
     this.#current = undefined;
     this.#results.closed();
+    this.#live.closed();
   }
 
   #receive(session: LinkSession, fleet: string, message: ServerMessage): void {
@@ -251,6 +259,12 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
 
   async #save({ row }: Item): Promise<void> {
     await this.#parts.journal.commit([{ change: 'row', row }], { signal: NEVER });
+  }
+
+  /** Only scripts say things as they go, and one in the background is nobody's. */
+  #began({ row }: Item): () => void {
+    if (row.type !== 'RUN_REMOTE_SCRIPT' || row.background) return () => {};
+    return this.#live.follow(row, taskIdOf(row, this.#parts.sha256));
   }
 
   /** The third commit, and the reply after it (engine.md A1, A3). */

@@ -44,6 +44,8 @@ export interface Ended {
 export interface Records {
   /** Durable when it resolves; nothing at all for a read. @throws AgentError `journal.unavailable` */
   save(item: Item): Promise<void>;
+  /** It is carried out from now on, until what this gives is called. Does not throw. */
+  began(item: Item): () => void;
   /** The end of it: resolves when its result is durable. Does not throw. */
   finished(item: Item, ended: Ended): Promise<void>;
 }
@@ -200,8 +202,10 @@ export class Workbench {
     this.#running.set(item.id, running);
     const over = new AbortController();
     this.#armDeadline(item, running, over.signal);
+    const stopped = this.#parts.records.began(item);
     const ended = await this.#outcome(item, running, work);
     over.abort();
+    stopped();
     this.#running.delete(item.id);
     if (ended !== undefined) await this.#end(item, ended);
   }

@@ -1,5 +1,5 @@
 import { AgentError } from '../../domain/kernel/errors.js';
-import { type Heartbeat, heartbeatMessage } from '../../domain/link/heartbeat.js';
+import { type Heartbeat, heartbeatMessage, readHeartbeatAnswer } from '../../domain/link/heartbeat.js';
 import { isDead, LOOK_MS } from '../../domain/link/liveness.js';
 import { HEARTBEAT_MS, LIVENESS_MS, type LinkMessage, type ServerFacts, type ServerMessage } from '../../domain/link/model.js';
 import type { OwnTags } from '../../domain/link/own-tags.js';
@@ -39,6 +39,8 @@ export interface ConversationParts {
   readonly beat: () => Heartbeat;
   /** Whether a message is of a stream that another has replaced. */
   readonly isOld: (server: ServerFacts | undefined, message: ServerMessage) => boolean;
+  /** The root by which the server certifies nodes now. */
+  readonly onRoot: (fingerprint: string) => void;
   /** Once: the server is known and has answered the first heartbeat. Messages come after it. */
   readonly onOpened: (conversation: Conversation) => void;
   readonly onMessage: (session: LinkSession, message: ServerMessage) => void;
@@ -203,7 +205,9 @@ export class Conversation {
   }
 
   #beatAnswered({ sentAt, sentBootTime, writtenAt }: Beat, answer: ServerMessage): void {
-    const { clock, counts, onAnswered } = this.#parts;
+    const { clock, counts, onAnswered, onRoot } = this.#parts;
+    const root = readHeartbeatAnswer(answer.jsonB64)?.root;
+    if (root !== undefined) onRoot(root);
     const answeredAt = clock.monotonic();
     if (answeredAt - (writtenAt ?? answeredAt) > ANSWER_MS) counts.lateAnswers++;
     if (this.#answered === undefined || sentAt > this.#answered.sentAt) this.#answered = { sentAt, answeredAt };

@@ -2,7 +2,14 @@ import type { AuditHead } from '../../domain/audit/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { EpochFence } from '../../domain/link/epoch-fence.js';
 import type { Heartbeat } from '../../domain/link/heartbeat.js';
-import type { AgentFacts, Epoch, ServerFacts, ServerMessage } from '../../domain/link/model.js';
+import {
+  type AgentFacts,
+  type Capabilities,
+  type Epoch,
+  NO_JOURNAL,
+  type ServerFacts,
+  type ServerMessage,
+} from '../../domain/link/model.js';
 import { OwnTags } from '../../domain/link/own-tags.js';
 import { addressOrder, type LostLink, planReconnect } from '../../domain/link/reconnect.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -37,6 +44,8 @@ export interface LinkSubsystemParts {
   /** Said in heartbeats instead of the connection's own address. */
   readonly nodeIp: string | undefined;
   readonly auditHead: () => AuditHead | undefined;
+  /** The root by which the server certifies nodes now, at each answered heartbeat; and over which time what all nodes do is to be spread. */
+  readonly onRoot: (fingerprint: string, spreadMs: number) => void;
   readonly newTag: () => string;
   readonly clock: Clock;
   /** Milliseconds since the machine started, counting while it sleeps. */
@@ -269,6 +278,7 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
       counts: this.#counts,
       beat: () => this.#beat(stream.localAddress()),
       isOld: (server, message) => this.#isOld(server, message),
+      onRoot: (root) => this.#safely(() => this.#parts.onRoot(root, this.#spreadMs)),
       onOpened: () => {
         this.#opened({ conversation, index, since: clock.now() });
         onOpened();
@@ -363,16 +373,20 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
   }
 
   #beat(localAddress: string): Heartbeat {
-    const { version, nodeIp, auditHead, facts } = this.#parts;
+    const { version, nodeIp, auditHead } = this.#parts;
     const { roles, known } = this.#roles.latest();
     this.#roles.refresh();
+    const facts = this.#safely(this.#parts.facts);
+    const capabilities: Capabilities = facts?.capabilities ?? new Set();
+    const hasJournal = capabilities.has('journal') && facts?.journal.id !== NO_JOURNAL.id;
     return {
       externalIpAddress: nodeIp ?? localAddress,
       ...roles,
       version,
       rolesKnown: known,
-      capabilities: this.#safely(() => facts().capabilities) ?? new Set(),
+      capabilities,
       auditHead: this.#safely(auditHead),
+      journal: hasJournal ? facts?.journal : undefined,
     };
   }
 

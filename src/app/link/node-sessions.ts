@@ -36,10 +36,8 @@ import { type KeptStream, StreamEpochs } from './stream-epochs.js';
 /** Agents come back at 100 a second after a restart, and never all within less than this (engine.md I3). */
 const LEAST_SPREAD_MS = 10_000;
 const COME_BACK_PER_SECOND = 100;
-/** An agent that is answered at all is one that is known. */
-const HEALTHY = { isHealthy: true, message: '' };
 /** On a stream that is not the current one nothing is said of who has what. */
-const NOT_HERE = { ...HEALTHY, vip: 'unknown' } as const;
+const NOT_HERE = 'unknown';
 const IS_OLD: StreamEnd = { status: 'superseded', message: 'SUPERSEDED: this process has a newer stream' };
 /** An agent gives a move to another connection so long. */
 const DRAIN_MS = 20_000;
@@ -58,6 +56,8 @@ export interface NodeSessionsParts {
   readonly capabilities: Capabilities;
   /** Unanswered instructions that a node may have. */
   readonly window: number;
+  /** Fingerprint of the root of the nodes' certificates that are made now. */
+  readonly root: () => string;
   /** Asked in this order whose a message is. */
   readonly users: readonly NodeUser[];
   readonly newId: () => string;
@@ -173,7 +173,8 @@ export class NodeSessions implements NodeStreams {
     const { nid, registration } = stream.node.identity;
     const { clock, server, newId } = this.#parts;
     const claim = { server, stream: newId(), at: clock.now(), address: stream.node.address, agent: stream.agent };
-    const { record, fence } = await this.#epochs.raise({ nid, registration, known }, claim, { signal });
+    const heard = this.#parts.presence.journalOf(stream.node.identity);
+    const { record, fence } = await this.#epochs.raise({ nid, registration, known, heard }, claim, { signal });
     const session = new OpenSession({ stream, record, fence, holdMs: () => this.#holdMs(nid) });
     const handler = {
       received: (message: LinkMessage) => this.#received(session, message),
@@ -311,20 +312,38 @@ export class NodeSessions implements NodeStreams {
 
   #received(session: OpenSession, message: LinkMessage): void {
     if (session.signal.aborted) {
-      if (message.type === HEARTBEAT_TYPE) void session.answer(heartbeatAnswer(NOT_HERE, message.tag));
+      if (message.type === HEARTBEAT_TYPE) void session.answer(this.#healthy(message.tag, NOT_HERE));
     } else if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
     else if (!this.#parts.users.some((user) => user.received(session, message))) this.#count('unclaimed');
   }
 
+  /** An agent that is answered at all is one that is known. */
+  #healthy(tag: string, vip: VipWord | undefined): LinkMessage {
+    return heartbeatAnswer({ isHealthy: true, message: '', vip, root: this.#parts.root() }, tag);
+  }
+
   /** Answered before anything is looked at: an older agent gives up after 10 s, whatever the store does (engine.md C6). */
   #beat(session: OpenSession, { tag, jsonB64 }: LinkMessage): void {
-    void session.send(heartbeatAnswer({ ...HEALTHY, vip: this.#parts.vip(session.identity) }, tag));
+    void session.send(this.#healthy(tag, this.#parts.vip(session.identity)));
     session.sign();
     this.#count('heartbeats');
     const { nid } = session.identity;
-    if (this.#parts.presence.beat(nid, readHeartbeat(jsonB64)))
-      this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
+    const lost = this.#parts.presence.beat(nid, readHeartbeat(jsonB64));
+    if (lost.auditEnd) this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
+    if (lost.journal) void this.#forgotten(session);
     this.#recover(session);
+  }
+
+  /** Its next stream begins without a memory (engine.md A12). When the store does not take it, the next beat says so again. */
+  async #forgotten(session: OpenSession): Promise<void> {
+    const { nid } = session.identity;
+    this.#parts.logger.error('the journal of a node is gone, or an older copy of it was put back', { nid });
+    try {
+      await this.#epochs.forgotten(session, this.#stop);
+      session.end({ status: 'unavailable', message: 'JOURNAL_LOST: what was delivered is not in the journal any more' });
+    } catch (error) {
+      this.#parts.logger.warn('that the journal of a node is gone could not be written', { nid, error });
+    }
   }
 
   /** What is over for long is no longer told. */

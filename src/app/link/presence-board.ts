@@ -1,7 +1,7 @@
 import type { AuditHead } from '../../domain/audit/model.js';
 import { addressPort, ipAddress } from '../../domain/kernel/network.js';
 import type { Heartbeat } from '../../domain/link/heartbeat.js';
-import type { Aid, Nid } from '../../domain/link/model.js';
+import type { Aid, JournalFacts, Nid } from '../../domain/link/model.js';
 import {
   decodePresence,
   decodeServerClock,
@@ -18,6 +18,7 @@ import {
   serverPrefix,
   unheardState,
 } from '../../domain/link/presence.js';
+import { isOlder } from '../../domain/link/stream-record.js';
 import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
 import type { Logger } from '../../ports/logger.js';
@@ -55,6 +56,14 @@ export interface SeenServer {
 
 export interface SeenNode extends Presence {
   readonly state: NodeState;
+}
+
+/** What a node had said to have, and has no more. */
+export interface LostOnNode {
+  /** Of its audit log. */
+  readonly auditEnd: boolean;
+  /** Or what is there is an older copy of it. */
+  readonly journal: boolean;
 }
 
 /** A node whose stream is at this server, or was last. */
@@ -114,7 +123,7 @@ export class PresenceBoard implements ProblemSource {
     await this.#view.stop();
   }
 
-  opened({ identity, node }: NodeSession): void {
+  opened({ identity, node, agent }: NodeSession): void {
     const { clock, server } = this.#parts;
     const { nid, aid, registration } = identity;
     const former = this.#mine.get(nid)?.presence ?? this.#kept.get(nid)?.presence;
@@ -122,24 +131,36 @@ export class PresenceBoard implements ProblemSource {
     const now = clock.now();
     const { status = '', version = '', auditHead, controlPlane } = same ?? {};
     const said = { status, version, auditHead, controlPlane, problem: former?.problem ?? '' };
-    this.#set(aid, { nid, registration, server, connected: true, since: now, lastSeen: now, address: node.address, ...said });
+    const journal = agent?.capabilities.has('journal') === true ? agent.journal : undefined;
+    const stream = { server, connected: true, since: now, lastSeen: now, address: node.address, journal };
+    this.#set(aid, { nid, registration, ...stream, ...said });
   }
 
-  /** Whether the beat's audit log has lost its end. */
-  beat(nid: Nid, beat: Heartbeat | undefined): boolean {
+  /** Says what the beat shows to be lost. */
+  beat(nid: Nid, beat: Heartbeat | undefined): LostOnNode {
     const local = this.#mine.get(nid);
-    if (local === undefined) return false;
+    if (local === undefined) return { auditEnd: false, journal: false };
     const { clock } = this.#parts;
     local.seenAt = clock.monotonic();
     const { presence } = local;
     const { head, isCut } = headOf(presence.auditHead, beat?.auditHead);
     const { status = presence.status, version = presence.version } = beat ?? {};
     const controlPlane = beat === undefined ? presence.controlPlane : controlPlaneOf(local, beat);
-    local.presence = { ...presence, lastSeen: clock.now(), status, version, auditHead: head, controlPlane };
+    const lost = beat?.journal !== undefined && isOlder(beat.journal, presence.journal);
+    const journal = lost ? presence.journal : (beat?.journal ?? presence.journal);
+    local.presence = { ...presence, lastSeen: clock.now(), status, version, auditHead: head, controlPlane, journal };
+    // Another replica is to know it when the node comes to it next.
+    local.dirty ||= journal?.counter !== presence.journal?.counter;
     local.dirty ||= status !== presence.status || version !== presence.version;
     local.dirty ||= controlPlane?.address !== presence.controlPlane?.address;
     local.dirty ||= local.presence.lastSeen - local.writtenSeen >= SEEN_MS;
-    return isCut;
+    return { auditEnd: isCut, journal: lost };
+  }
+
+  /** The newest journal that the registration has said at any replica, as far as this one knows. */
+  journalOf({ nid, registration }: NodeSession['identity']): JournalFacts | undefined {
+    const seen = this.get(nid);
+    return seen?.registration === registration ? seen.journal : undefined;
   }
 
   /** Empty: what was wrong is not any more. */

@@ -17,6 +17,7 @@ import { Dispatcher } from '../../app/dispatch/dispatcher.js';
 import { FinishedSweep } from '../../app/dispatch/finished-sweep.js';
 import { InstructionBodies } from '../../app/dispatch/instruction-bodies.js';
 import { InstructionBook } from '../../app/dispatch/instruction-book.js';
+import { OutputRelay } from '../../app/dispatch/output-relay.js';
 import { Cordons } from '../../app/fleet/cordons.js';
 import { FleetNodesService } from '../../app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../app/fleet/fleet-subsystem.js';
@@ -32,10 +33,19 @@ import type { AddressPort } from '../../domain/kernel/network.js';
 import type { Capability, Nid } from '../../domain/link/model.js';
 import { nodeReads } from '../../domain/log/visibility.js';
 import { FleetPorts, FleetServers, FleetSubsystems, FleetUseCases, Ports, Root, Subsystems } from '../tokens.js';
+import { bindRoots, rootNow } from './roots.js';
 import { bindSessionRelay } from './session.js';
 
 /** What this control plane does beyond the base protocol. */
-const CAPABILITIES: readonly Capability[] = ['redeliver', 'result-ack', 'result-upload', 'cancel', 'keepalive', 'window'];
+const CAPABILITIES: readonly Capability[] = [
+  'redeliver',
+  'result-ack',
+  'result-upload',
+  'live-output',
+  'cancel',
+  'keepalive',
+  'window',
+];
 
 const listenOf = ({ address, port }: AddressPort) => ({ host: address, port });
 
@@ -88,6 +98,7 @@ export const fleetModule = new ContainerModule(({ bind }) => {
     .toResolvedValue(({ store }, clock) => new RegistrationService({ store, clock }), [Root.controlPlane, Ports.clock])
     .inSingletonScope();
   bindInstructions(bind);
+  bindRoots(bind);
   bindSessionRelay(bind);
   bindServers(bind);
 });
@@ -136,9 +147,27 @@ function bindInstructions(bind: Bind): void {
       [...common, FleetPorts.book, FleetPorts.bodies, FleetPorts.cordons],
     )
     .inSingletonScope();
+  bind(FleetPorts.outputs)
+    .toResolvedValue(
+      ({ serverId: server }, book, presence) => new OutputRelay({ server, book, presence }),
+      [Root.controlPlane, FleetPorts.book, FleetPorts.presence],
+    )
+    .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, vips, book, cordons, apiServers) =>
+      (
+        { store, fleetId, serverId, authorities, maker },
+        clock,
+        logger,
+        presence,
+        outputs,
+        dispatcher,
+        relay,
+        vips,
+        book,
+        cordons,
+        apiServers,
+      ) =>
         new NodeSessions({
           store,
           clock,
@@ -148,13 +177,14 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher, relay, vips, apiServers],
+          root: rootNow(authorities.l2, maker),
+          users: [outputs, dispatcher, relay, vips, apiServers],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
           vip: (node) => vips.word(node),
         }),
       [
-        ...([...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const),
+        ...([...common, FleetPorts.presence, FleetPorts.outputs, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const),
         ...([FleetPorts.vips, FleetPorts.book, FleetPorts.cordons, FleetPorts.apiServers] as const),
       ],
     )
@@ -306,8 +336,8 @@ function bindServers(bind: Bind): void {
         const nodeLogger = logger.child({ subsystem: 'nodes' });
         return new GrpcNodeServer({
           listen: listenOf(config.serverL2Listen),
-          pair: () => ({ ...pairs.pair(), clientRoots: [authorities.l2.root] }),
-          judgePeer: nodePeerJudge({ root: authorities.l2.root, revocations: view, now: () => clock.now() }),
+          pair: () => ({ ...pairs.pair(), clientRoots: authorities.l2.roots }),
+          judgePeer: nodePeerJudge({ roots: () => authorities.l2.roots, revocations: view, now: () => clock.now() }),
           streams: sessions,
           calls: new NodeCallsService(
             {

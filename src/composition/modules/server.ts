@@ -72,8 +72,34 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.fleet)
     .toResolvedValue(
-      ({ config }, { backups }, instructions, nodes, tokens, certificates, sessions, vips, audit, logger): FleetParts => ({
-        ...{ instructions, nodes, tokens, certificates, sessions, vips, backups, audit, logger, account: config.serverAccount },
+      (
+        { config },
+        { backups },
+        instructions,
+        nodes,
+        tokens,
+        certificates,
+        roots,
+        outputs,
+        sessions,
+        vips,
+        audit,
+        logger,
+      ): FleetParts => ({
+        ...{
+          instructions,
+          nodes,
+          tokens,
+          certificates,
+          roots,
+          outputs,
+          sessions,
+          vips,
+          backups,
+          audit,
+          logger,
+          account: config.serverAccount,
+        },
       }),
       [
         Root.facts,
@@ -82,6 +108,8 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.nodes,
         FleetUseCases.tokens,
         FleetUseCases.certificates,
+        FleetUseCases.roots,
+        FleetPorts.outputs,
         FleetPorts.sessionRelay,
         FleetPorts.vips,
         Ports.audit,

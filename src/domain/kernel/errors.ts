@@ -139,6 +139,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'give the server, the account, and a token in HOLDFAST_TOKEN or by --token-file',
   },
+  'certificate.no_former_root': {
+    kind: 'conflict',
+    retry: false,
+    remedy: '`holdfast ca list` shows the roots; `holdfast ca rotate` makes another one',
+  },
   'certificate.no_machine_id': {
     kind: 'invalid',
     retry: false,
@@ -167,10 +172,21 @@ export const errorCodes = {
     remedy: 'mend what the server names: check the clocks of both, else register this node again with a new token',
   },
   'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
+  'certificate.root_in_use': {
+    kind: 'conflict',
+    retry: true,
+    remedy:
+      'wait until these nodes have renewed: agents that are connected do so by themselves, older ones in their time; or retire it with --force, after which they have to register again',
+  },
   'certificate.root_invalid': {
     kind: 'invalid',
     retry: false,
     remedy: 'copy `registration-ca.crt` from the data directory of the control plane, and name it with --ca',
+  },
+  'certificate.root_rotating': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'retire it first: `holdfast ca retire`',
   },
   'certificate.token_invalid': { kind: 'invalid', retry: false, remedy: 'look at `holdfast token create --help`' },
   'certificate.token_refused': {
@@ -181,6 +197,7 @@ export const errorCodes = {
   'certificate.too_many': { kind: 'exhausted', retry: true, remedy: 'wait a minute and try again' },
   'certificate.unknown_account': { kind: 'not_found', retry: false, remedy: 'name the account that the token was made for' },
   'certificate.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
+  'certificate.unknown_root': { kind: 'invalid', retry: false, remedy: 'name one that `holdfast ca list` shows' },
   'certificate.untrusted': {
     kind: 'denied',
     retry: true,
@@ -214,6 +231,11 @@ export const errorCodes = {
     kind: 'conflict',
     retry: false,
     remedy: 'leave the tag out, or name one that no other instruction of this node has',
+  },
+  'dispatch.elsewhere': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'ask the replica that is named: what scripts say is not passed on between replicas, their results are',
   },
   'dispatch.invalid': { kind: 'invalid', retry: false, remedy: 'mend the instruction at the place that is named' },
   'dispatch.not_cancellable': {

@@ -1,5 +1,5 @@
 import type { AuditHead } from '../audit/model.js';
-import type { Aid, Nid, RegistrationId } from './model.js';
+import type { Aid, JournalFacts, Nid, RegistrationId } from './model.js';
 
 /** A server that has said nothing for so long is taken for dead (engine.md E12). */
 export const SERVER_SILENCE_MS = 15_000;
@@ -29,6 +29,8 @@ export interface Presence {
   readonly version: string;
   /** Greatest that it has said (engine.md H2). */
   readonly auditHead: AuditHead | undefined;
+  /** Newest that it has said, when its stream was opened or since (engine.md A12). */
+  readonly journal: JournalFacts | undefined;
   /** Empty, or what is wrong with it as a whole: two machines that call themselves this node. */
   readonly problem: string;
   /** Of one that says it is a control plane of Kubernetes: its account, and the address that it says it has. */
@@ -73,19 +75,24 @@ export function judgeHead(kept: AuditHead | undefined, said: AuditHead): { reado
   return { head: kept, isCut: said.sequence < kept.sequence || said.digest !== kept.digest };
 }
 
-export function encodePresence({ auditHead, ...rest }: Presence): string {
+export function encodePresence({ auditHead, journal, ...rest }: Presence): string {
   const head = auditHead && { sequence: String(auditHead.sequence), digest: auditHead.digest };
-  return JSON.stringify({ ...rest, auditHead: head });
+  const file = journal && { id: journal.id, counter: String(journal.counter) };
+  return JSON.stringify({ ...rest, auditHead: head, journal: file });
 }
 
 /** Of what `encodePresence` made. */
 export function decodePresence(text: string): Presence {
   const stored = JSON.parse(text) as Stored;
-  const { auditHead } = stored;
+  const { auditHead, journal } = stored;
   return {
     ...stored,
     auditHead: auditHead && { sequence: BigInt(auditHead.sequence), digest: auditHead.digest },
+    journal: journal && { id: journal.id, counter: BigInt(journal.counter) },
   };
 }
 
-type Stored = Omit<Presence, 'auditHead'> & { readonly auditHead?: { readonly sequence: string; readonly digest: string } };
+type Stored = Omit<Presence, 'auditHead' | 'journal'> & {
+  readonly auditHead?: { readonly sequence: string; readonly digest: string };
+  readonly journal?: { readonly id: string; readonly counter: string };
+};

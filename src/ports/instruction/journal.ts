@@ -1,6 +1,6 @@
 import type { InstructionKey, Reply } from '../../domain/instruction/model.js';
 import type { Row } from '../../domain/instruction/row.js';
-import type { Epoch } from '../../domain/link/model.js';
+import type { Epoch, JournalFacts } from '../../domain/link/model.js';
 import type { Generation } from '../../domain/vip/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { ProblemSource } from '../node/problem-source.js';
@@ -41,12 +41,6 @@ export interface OpenedJournal {
   /** Every row that is not only a tombstone: not finished, or with a reply. In the order in which they were received. */
   readonly live: readonly JournalEntry[];
   readonly epochs: ReadonlyMap<string, Epoch>;
-}
-
-/** Which journal it is and how far (engine.md A12): a server that has seen more of it knows that a memory is gone. */
-export interface JournalFacts {
-  readonly id: string;
-  readonly counter: bigint;
 }
 
 /** What becomes of tombstones. */

@@ -70,6 +70,7 @@ function agent(port: number) {
     users: [user],
     version: '1.0.0',
     nodeIp: undefined,
+    onRoot: () => {},
     auditHead: () => undefined,
     newTag: () => randomUUID(),
     clock,

@@ -34,6 +34,7 @@ class Bench {
         if (failure !== undefined) throw failure;
         this.lines.push([tag, state, attempt, ...(step === undefined ? [] : [step])].join(' '));
       },
+      began: () => () => {},
       finished: async ({ row: { tag, state } }, { outcome, result }) => {
         expect(state).toBe('finished');
         this.lines.push(`${tag} ${outcome} ${textOf(result.answer)}`);

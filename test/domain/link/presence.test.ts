@@ -31,11 +31,12 @@ test.each([
 });
 
 test('a presence is read back as it was written', () => {
+  const journal = { id: 'j1', counter: 2n ** 60n };
   const presence = {
     ...{ nid: nid('n1'), registration: registrationId('r1'), server: 's1', connected: true, since: 1, lastSeen: 2 },
-    ...{ address: '[::1]:1', status: 'ready', isCp: true, version: '1', auditHead: head(2n ** 60n), problem: '' },
+    ...{ address: '[::1]:1', status: 'ready', version: '1', auditHead: head(2n ** 60n), journal, problem: '' },
   };
   expect(decodePresence(encodePresence(presence))).toEqual(presence);
-  const bare = { ...presence, auditHead: undefined };
+  const bare = { ...presence, auditHead: undefined, journal: undefined };
   expect(decodePresence(encodePresence(bare))).toEqual(bare);
 });

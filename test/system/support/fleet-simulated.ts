@@ -69,6 +69,7 @@ async function begin(node: number, token: string): Promise<void> {
     users: [{ opened: () => say(node, 'linked'), received: () => false, closed: () => {} }],
     version: '0.0.0',
     nodeIp: undefined,
+    onRoot: () => {},
     auditHead: () => undefined,
     newTag: randomUUID,
     clock,

@@ -195,6 +195,19 @@ export interface WatchInstructionsResponse {
   instruction: Instruction | undefined;
 }
 
+export interface FollowOutputRequest {
+  node: string;
+  tag: string;
+}
+
+export interface FollowOutputResponse {
+  /** `stdout` or `stderr`. */
+  stream: string;
+  /** Bytes that the stream has said before these; higher than expected where something was left out. */
+  offset: bigint;
+  data: Buffer;
+}
+
 export interface CancelInstructionRequest {
   node: string;
   tag: string;
@@ -2019,6 +2032,155 @@ export const WatchInstructionsResponse: MessageFns<WatchInstructionsResponse> = 
   },
 };
 
+function createBaseFollowOutputRequest(): FollowOutputRequest {
+  return { node: "", tag: "" };
+}
+
+export const FollowOutputRequest: MessageFns<FollowOutputRequest> = {
+  encode(message: FollowOutputRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.node !== "") {
+      writer.uint32(10).string(message.node);
+    }
+    if (message.tag !== "") {
+      writer.uint32(18).string(message.tag);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FollowOutputRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFollowOutputRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.tag = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FollowOutputRequest>): FollowOutputRequest {
+    return FollowOutputRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FollowOutputRequest>): FollowOutputRequest {
+    const message = createBaseFollowOutputRequest();
+    message.node = object.node ?? "";
+    message.tag = object.tag ?? "";
+    return message;
+  },
+};
+
+function createBaseFollowOutputResponse(): FollowOutputResponse {
+  return { stream: "", offset: 0n, data: Buffer.alloc(0) };
+}
+
+export const FollowOutputResponse: MessageFns<FollowOutputResponse> = {
+  encode(message: FollowOutputResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.stream !== "") {
+      writer.uint32(10).string(message.stream);
+    }
+    if (message.offset !== 0n) {
+      if (BigInt.asUintN(64, message.offset) !== message.offset) {
+        throw new globalThis.Error("value provided for field message.offset of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.offset);
+    }
+    if (message.data.length !== 0) {
+      writer.uint32(26).bytes(message.data);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FollowOutputResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFollowOutputResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.stream = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.offset = reader.uint64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.data = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FollowOutputResponse>): FollowOutputResponse {
+    return FollowOutputResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FollowOutputResponse>): FollowOutputResponse {
+    const message = createBaseFollowOutputResponse();
+    message.stream = object.stream ?? "";
+    message.offset = (object.offset !== undefined && object.offset !== null) ? BigInt(object.offset) : 0n;
+    message.data = object.data ?? Buffer.alloc(0);
+    return message;
+  },
+};
+
 function createBaseCancelInstructionRequest(): CancelInstructionRequest {
   return { node: "", tag: "" };
 }
@@ -3463,6 +3625,17 @@ export const FleetServiceService = {
       Buffer.from(WatchInstructionsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchInstructionsResponse => WatchInstructionsResponse.decode(value),
   },
+  /** What a script says while it runs, the newest of it first, until its instruction has ended. Lossy: the result has all that is kept. */
+  followOutput: {
+    path: "/holdfast.admin.v1.FleetService/FollowOutput" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: FollowOutputRequest): Buffer => Buffer.from(FollowOutputRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): FollowOutputRequest => FollowOutputRequest.decode(value),
+    responseSerialize: (value: FollowOutputResponse): Buffer =>
+      Buffer.from(FollowOutputResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): FollowOutputResponse => FollowOutputResponse.decode(value),
+  },
   /** What was not sent is not sent; what was is asked to stop, where its agent can. */
   cancelInstruction: {
     path: "/holdfast.admin.v1.FleetService/CancelInstruction" as const,
@@ -3596,6 +3769,8 @@ export interface FleetServiceServer extends UntypedServiceImplementation {
   getInstruction: handleUnaryCall<GetInstructionRequest, GetInstructionResponse>;
   /** What there is, then each one as it changes, until the caller ends it. */
   watchInstructions: handleServerStreamingCall<WatchInstructionsRequest, WatchInstructionsResponse>;
+  /** What a script says while it runs, the newest of it first, until its instruction has ended. Lossy: the result has all that is kept. */
+  followOutput: handleServerStreamingCall<FollowOutputRequest, FollowOutputResponse>;
   /** What was not sent is not sent; what was is asked to stop, where its agent can. */
   cancelInstruction: handleUnaryCall<CancelInstructionRequest, CancelInstructionResponse>;
   listNodes: handleUnaryCall<ListNodesRequest, ListNodesResponse>;
@@ -3676,6 +3851,16 @@ export interface FleetServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchInstructionsResponse>;
+  /** What a script says while it runs, the newest of it first, until its instruction has ended. Lossy: the result has all that is kept. */
+  followOutput(
+    request: FollowOutputRequest,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<FollowOutputResponse>;
+  followOutput(
+    request: FollowOutputRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<FollowOutputResponse>;
   /** What was not sent is not sent; what was is asked to stop, where its agent can. */
   cancelInstruction(
     request: CancelInstructionRequest,
