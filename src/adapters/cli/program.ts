@@ -12,6 +12,7 @@ import { addBackup, addConnect, addInstructionVerbs, addNodeVerbs, addTokenVerbs
 import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
 import { addSync } from './verbs/overlay.js';
+import { addPreflight } from './verbs/preflight.js';
 import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verbs/resources.js';
 
 /** In the order of `--help`. */
@@ -19,6 +20,7 @@ const verbs = [
   addDev,
   addFleetDaemons,
   addAdopt,
+  addPreflight,
   addManifestVerbs,
   addReadingVerbs,
   addExplain,
