@@ -12,6 +12,8 @@ import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js'
 import type { LinkSession } from '../../src/app/link/link-session.js';
 import { OverlayEffect } from '../../src/app/overlay/overlay-effect.js';
 import { OverlayKeeper } from '../../src/app/overlay/overlay-keeper.js';
+import { VipEffect } from '../../src/app/vip/vip-effect.js';
+import type { VipKeeper } from '../../src/app/vip/vip-keeper.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
 import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from '../../src/domain/link/model.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
@@ -122,6 +124,8 @@ export class InstructionWorld {
   readonly dnsmasq = new FakeDnsmasqConfig();
   readonly etcd = new FakeEtcdMembers();
   readonly units = new FakeUnits(this.clock);
+  /** Undefined: this node has no virtual IP. */
+  vip: VipKeeper | undefined;
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -142,6 +146,10 @@ export class InstructionWorld {
     this.web.serve(`${INSTALLER}/scripts?t=${encodeURIComponent(name)}&i=${encodeURIComponent(base64({}))}`, text);
   }
 
+  bootTime(): number {
+    return this.clock.monotonic() + this.sleptMs;
+  }
+
   /** What each capability does on this machine. */
   effects(): CapabilityEffects {
     const { commands, tasks, web, clock, logger } = this;
@@ -153,6 +161,7 @@ export class InstructionWorld {
       join: new JoinEffect({ ...kubernetes, secrets: this.join }),
       kubernetes: new KubernetesEffect(kubernetes),
       overlay: new OverlayEffect(new OverlayKeeper({ device: this.overlay, clock, logger }), () => '10.0.0.9'),
+      vip: new VipEffect(this.vip, () => this.bootTime()),
     };
   }
 
@@ -169,7 +178,7 @@ export class InstructionWorld {
       onAuditFailure: 'refuse',
       nodeIsReady: () => true,
       boot: this.boot,
-      bootTime: () => clock.monotonic() + this.sleptMs,
+      bootTime: () => this.bootTime(),
       rootFingerprint: () => 'root-1',
       sources: () => ({ installer: INSTALLER, conductor: CONDUCTOR }),
       scriptEnv: ENV,

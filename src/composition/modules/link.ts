@@ -61,6 +61,8 @@ export const linkModule = new ContainerModule(({ bind }) => {
             ...[NodeSubsystems.engine, NodeSubsystems.renewal, NodeSubsystems.link, NodeSubsystems.overlay].map((token) =>
               container.get<ProblemSource>(token),
             ),
+            container.get(NodeSubsystems.balancer),
+            ...(container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : []),
           ].flatMap((source) => source.problems()),
       }),
       [Root.node, Root.container],
@@ -123,8 +125,8 @@ function bindLog(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.logConsumer)
     .toResolvedValue(
-      ({ config }, log, keeper, clock, logger) =>
-        new RemoteLogConsumer({
+      ({ config }, log, connections, keeper, clock, logger) => {
+        const consumer = new RemoteLogConsumer({
           log,
           keeper,
           clock,
@@ -132,8 +134,11 @@ function bindLog(bind: Bind): void {
           random: Math.random,
           logger: logger.child({ subsystem: 'log' }),
           staleAfterMs: config.staleAfterMs,
-        }),
-      [Root.facts, NodePorts.remoteLog, NodePorts.viewKeeper, Ports.clock, Ports.logger],
+        });
+        connections.onSettled(() => consumer.reachable());
+        return consumer;
+      },
+      [Root.facts, NodePorts.remoteLog, NodePorts.connections, NodePorts.viewKeeper, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
   bind(Subsystems.logConsumer)
@@ -172,11 +177,14 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (dnsmasq, etcd, helm, join, kubernetes, overlay) => ({
-        ...{ dnsmasq, helm, join, kubernetes, overlay },
+      (dnsmasq, etcd, helm, join, kubernetes, overlay, vip) => ({
+        ...{ dnsmasq, helm, join, kubernetes, overlay, vip },
         etcd: new EtcdRemovalEffect(etcd),
       }),
-      [NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes, NodePorts.overlayEffect],
+      [
+        ...([NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes] as const),
+        ...([NodePorts.overlayEffect, NodePorts.vipEffect] as const),
+      ],
     )
     .inSingletonScope();
   bind(NodeSubsystems.engine)
@@ -281,13 +289,16 @@ function bindLink(bind: Bind): void {
         link,
         engine,
         overlay,
+        balancer,
         sessions,
         journal,
         audit,
         clock,
         logger,
         instance,
+        container,
       ) => {
+        const vip = container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : [];
         const inRoot = (path: string) => under(root, path as AbsolutePath);
         return new LinkSubsystem({
           link,
@@ -306,20 +317,22 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine, overlay, sessions],
+          users: [...vip, engine, overlay, balancer, sessions],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
           newTag: randomUUID,
           clock,
+          bootTime,
           random: Math.random,
           logger: logger.child({ subsystem: 'link' }),
         });
       },
       [
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
-        ...([NodePorts.interactiveSessions] as const),
+        ...([NodeSubsystems.balancer, NodePorts.interactiveSessions] as const),
         ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
+        Root.container,
       ],
     )
     .inSingletonScope();

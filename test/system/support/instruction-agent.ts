@@ -65,6 +65,7 @@ const engine = new InstructionEngine({
     join: new JoinEffect({ ...kubernetes, secrets: new FakeJoinSecrets() }),
     kubernetes: new KubernetesEffect(kubernetes),
     overlay: { run: async () => NO_CONTENT },
+    vip: { run: async () => NO_CONTENT },
   },
   reading: { yaml: () => [] },
 });
