@@ -5,6 +5,7 @@ import type {
   DaemonOptions,
   DevOptions,
   LocalVerbs,
+  PreflightOptions,
   RegisterOptions,
   RestoreOptions,
   VerifyAuditOptions,
@@ -29,6 +30,9 @@ export const localVerbs: LocalVerbs = {
   },
   async adopt(context: CliContext, options: AdoptOptions): Promise<ExitCode> {
     return (await import('./composition/adopt.js')).adopt(context, options);
+  },
+  async preflight(context: CliContext, options: PreflightOptions): Promise<ExitCode> {
+    return (await import('./composition/preflight.js')).preflight(context, options);
   },
   async restore(context: CliContext, options: RestoreOptions): Promise<ExitCode> {
     return (await import('./composition/restore.js')).restore(context, options);

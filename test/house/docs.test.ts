@@ -19,6 +19,7 @@ import { ipAddress, portNumber } from '../../src/domain/kernel/network.js';
 import { type AbsolutePath, makePaths } from '../../src/domain/kernel/paths.js';
 import { ZERO_REVISION } from '../../src/domain/log/model.js';
 import { ZERO_SEQUENCE } from '../../src/domain/outbox/model.js';
+import { preflightChecks } from '../../src/domain/preflight/judge.js';
 import type { Resource } from '../../src/domain/resource/model.js';
 import { source } from '../../src/domain/resource/model.js';
 import { planApply } from '../../src/domain/resource/plan.js';
@@ -61,6 +62,13 @@ function rows(text: string, head: string): readonly (readonly string[])[] {
   return found;
 }
 
+describe('docs/preflight.md', () => {
+  test('has every check with what it wants, and no other', () => {
+    const documented = rows(doc('preflight'), 'check').map(([name, wants]) => [unquoted(name), wants]);
+    expect(documented).toEqual(preflightChecks.map(({ name, wants }) => [name, wants]));
+  });
+});
+
 describe('docs/configuration.md', () => {
   const documented = rows(doc('configuration'), 'key');
   const fallback = defaults('dev');
@@ -101,7 +109,7 @@ describe('docs/cli.md', async () => {
     const context: CliContext = { console, env: {}, stdin: (async function* () {})(), signal: new AbortController().signal };
     const never = () => Promise.reject(new Error('help runs nothing'));
     const daemons = { dev: never, agent: never, server: never, acceptRollback: never, register: never };
-    const local: LocalVerbs = { ...daemons, adopt: never, restore: never, verifyAudit: never };
+    const local: LocalVerbs = { ...daemons, adopt: never, preflight: never, restore: never, verifyAudit: never };
     await runCli([...args, '--help'], context, '0', local);
     return parts.join('');
   };

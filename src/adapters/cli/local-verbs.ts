@@ -1,4 +1,5 @@
 import type { Setting } from '../../domain/config/model.js';
+import type { PreflightRole } from '../../domain/preflight/model.js';
 import type { CliContext, ExitCode } from './context.js';
 import type { OutputFormat } from './output.js';
 
@@ -44,6 +45,19 @@ export interface AdoptOptions {
   readonly output: OutputFormat;
 }
 
+export interface PreflightOptions {
+  readonly role: PreflightRole;
+  readonly server: string | undefined;
+  readonly ca: string | undefined;
+  readonly caSha256: string | undefined;
+  /** CIDRs. */
+  readonly range: readonly string[];
+  /** Names of checks. */
+  readonly skip: readonly string[];
+  readonly root: string | undefined;
+  readonly output: OutputFormat;
+}
+
 /** The verbs that need more than a client: they run the daemon, or work on its files. */
 export interface LocalVerbs {
   dev(context: CliContext, options: DevOptions): Promise<ExitCode>;
@@ -52,6 +66,7 @@ export interface LocalVerbs {
   acceptRollback(context: CliContext, options: AcceptRollbackOptions): Promise<ExitCode>;
   register(context: CliContext, options: RegisterOptions): Promise<ExitCode>;
   adopt(context: CliContext, options: AdoptOptions): Promise<ExitCode>;
+  preflight(context: CliContext, options: PreflightOptions): Promise<ExitCode>;
   restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
   verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode>;
 }

@@ -14,6 +14,7 @@ import { addKubeproxy } from './verbs/kubeproxy.js';
 import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
 import { addSync } from './verbs/overlay.js';
+import { addPreflight } from './verbs/preflight.js';
 import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verbs/resources.js';
 import { addVipVerbs } from './verbs/vip.js';
 
@@ -22,6 +23,7 @@ const verbs = [
   addDev,
   addFleetDaemons,
   addAdopt,
+  addPreflight,
   addManifestVerbs,
   addReadingVerbs,
   addExplain,

@@ -50,7 +50,7 @@ function stopLine(pid: string, unit: string | undefined): string {
 }
 
 /** Of a lock of whatever kind, by device and inode (proc_locks(5)); undefined when nobody has it, or nobody can tell. */
-async function lockHolder(file: string, locks: string): Promise<string | undefined> {
+export async function lockHolder(file: string, locks: string): Promise<string | undefined> {
   const [found, text] = await Promise.all([
     stat(file, { bigint: true }).catch(() => undefined),
     readFile(locks, 'latin1').catch(() => ''),
