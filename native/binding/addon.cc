@@ -3,26 +3,17 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "arguments.h"
+#include "errno_error.h"
 #include "local_routes.h"
+#include "nft_object.h"
 #include "process.h"
 #include "proxy_object.h"
 #include "values.h"
 
 namespace holdfast::binding {
 namespace {
-
-/// An Error with the errno's name as `code`, like those of node:fs.
-Napi::Error errno_error(Napi::Env env, const char* call, int error) {
-  Napi::Error value = Napi::Error::New(env, std::string(call) + ": " + std::strerror(error));
-  // strerrorname_np calls it EAGAIN, which is the same number.
-  const char* name = error == EWOULDBLOCK ? "EWOULDBLOCK" : ::strerrorname_np(error);
-  value.Set("code", Napi::String::New(env, name == nullptr ? "UNKNOWN" : name));
-  value.Set("errno", Napi::Number::New(env, -error));
-  return value;
-}
 
 Napi::Value lock_file_value(const Napi::CallbackInfo& info) {
   const int fd = lock_file(string_argument(info, 0, "path"));
@@ -62,12 +53,13 @@ Napi::Value set_local_routes_value(const Napi::CallbackInfo& info) {
   }
   std::string failed;
   const int error = net::set_local_routes(wanted, failed);
-  if (error != 0) throw errno_error(info.Env(), failed.c_str(), -error);
+  if (error != 0) throw errno_error(info.Env(), failed, -error);
   return info.Env().Undefined();
 }
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("Proxy", ProxyObject::define(env));
+  exports.Set("NftSocket", NftObject::define(env));
   exports.Set("setLocalRoutes", Napi::Function::New(env, set_local_routes_value, "setLocalRoutes"));
   exports.Set("timeBounds", bounds_value(env));
   exports.Set("lockFile", Napi::Function::New(env, lock_file_value, "lockFile"));
