@@ -6,7 +6,9 @@
 
 #include "address_functions.h"
 #include "arguments.h"
+#include "errno_error.h"
 #include "local_routes.h"
+#include "nft_object.h"
 #include "process.h"
 #include "proxy_object.h"
 #include "values.h"
@@ -52,12 +54,13 @@ Napi::Value set_local_routes_value(const Napi::CallbackInfo& info) {
   }
   std::string failed;
   const int error = net::set_local_routes(wanted, failed);
-  if (error != 0) throw errno_error(info.Env(), failed.c_str(), -error);
+  if (error != 0) throw errno_error(info.Env(), failed, -error);
   return info.Env().Undefined();
 }
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("Proxy", ProxyObject::define(env));
+  exports.Set("NftSocket", NftObject::define(env));
   exports.Set("setLocalRoutes", Napi::Function::New(env, set_local_routes_value, "setLocalRoutes"));
   set_address_functions(env, exports);
   exports.Set("timeBounds", bounds_value(env));

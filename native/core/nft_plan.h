@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "netlink_message.h"
+
+namespace holdfast::nft {
+
+using netlink::Bytes;
+
+/// A register, a key, a modulus …; the name of a set or chain; the bytes that are compared or masked.
+using Value = std::variant<std::uint64_t, std::string, Bytes>;
+
+/// `name` is one of the catalogue in nft_expression.cc, which says what the values are, in their order.
+struct Expression {
+  std::string name;
+  std::vector<Value> values;
+};
+
+/// Flags of linux/netfilter/nf_tables.h; owner and persist together keep the table from others, and beyond the process (Linux 6.9).
+struct Table {
+  std::uint32_t flags = 0;
+};
+
+struct Hook {
+  /// filter, nat or route.
+  std::string type;
+  /// linux/netfilter.h: prerouting is 0, postrouting 4.
+  std::uint32_t number = 0;
+  std::int32_t priority = 0;
+};
+
+struct Chain {
+  std::optional<Hook> hook;
+};
+
+struct Rule {
+  std::vector<Expression> expressions;
+};
+
+struct Set {
+  std::uint32_t flags = 0;
+  /// The numbers by which nft(8) prints; the kernel passes them on. 0xffffff00 as `data_type` makes a verdict map.
+  std::uint32_t key_type = 0;
+  std::uint32_t data_type = 0;
+  std::uint32_t data_bytes = 0;
+  /// Lengths of the concatenated fields, each in registers of its own: a field of 2 bytes takes 4 of the key.
+  std::vector<std::uint32_t> fields;
+  /// Elements at most; 0: no limit.
+  std::uint32_t size = 0;
+  /// What an element lives without another word, milliseconds; 0: for ever.
+  std::uint64_t timeout_ms = 0;
+};
+
+/// Keys and data of one length each, one after the other: key, data, key, data …
+struct Elements {
+  std::uint32_t key_bytes = 0;
+  /// 0: a set, or elements that are deleted.
+  std::uint32_t data_bytes = 0;
+  Bytes packed;
+  /// For a verdict map: `goto` each of these chains, one for each key.
+  std::vector<std::string> chains;
+};
+
+struct Remove {};
+
+/// One step of a plan on an object of our family (inet). With `Remove` the object goes: the table without `chain` and `set`, else the one
+/// that is named. A chain in a `Rule` is the one that it is appended to.
+struct Operation {
+  std::string table;
+  std::string chain;
+  std::string set;
+  std::variant<Table, Chain, Rule, Set, Elements, Remove> what;
+  /// Of `Elements`: they go.
+  bool remove = false;
+};
+
+/// All of it happens at once, or nothing.
+using Plan = std::vector<Operation>;
+
+}  // namespace holdfast::nft

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nft_plan.h"
+#include "nft_reply.h"
+#include "unique_fd.h"
+
+namespace holdfast::nft {
+
+/// What came of a call: 0 or a negative errno.
+struct Outcome {
+  int error = 0;
+  /// Which of the plan's operations it is about, -1 when it is about the whole.
+  std::int64_t operation = -1;
+  /// The kernel's words, or ours.
+  std::string text;
+};
+
+/// The socket that owns our table (NFT_TABLE_F_OWNER): a table so made takes changes from this socket alone, and loses its owner when the
+/// socket is closed. One thread at a time. Needs CAP_NET_ADMIN in the network namespace in which it was opened.
+class Socket {
+ public:
+  /// 0 or the negative errno. Once.
+  int open();
+
+  /// All of the plan at once, or nothing: returns when the kernel has done it or refused it. EINVAL without a kernel's word: the plan is
+  /// none. ENOBUFS: there were more errors than fit the buffer; nothing happened. EMSGSIZE: the batch is larger than any buffer.
+  Outcome apply(const Plan& plan);
+
+  /// All objects of a kind in every family and table, or with `table` in ours (inet) of that name; `element` needs `set`. Begun again, up to
+  /// 5 times, when the kernel says that something changed meanwhile; then EINTR.
+  Outcome dump(ObjectKind kind, const std::string& table, const std::string& set, std::vector<Object>& objects);
+
+  /// A number that grows with each change that anyone makes to the ruleset.
+  Outcome generation(std::uint32_t& id);
+
+ private:
+  Outcome dump_once(ObjectKind kind, const std::string& table, const std::string& set, Dump& dump);
+  int ask(std::uint16_t type, std::uint16_t flags, const std::string& table, const std::string& set, std::uint32_t sequence);
+  /// Bytes of a datagram, or a negative errno.
+  std::int64_t receive(int flags);
+  int send(const Bytes& bytes);
+
+  net::UniqueFd fd_;
+  std::uint32_t sequence_ = 1;
+  Bytes buffer_;
+};
+
+}  // namespace holdfast::nft

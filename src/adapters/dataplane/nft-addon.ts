@@ -1,0 +1,73 @@
+/** A register, a key, a modulus; the name of a set or a chain; bytes that are compared or masked. */
+export type NftValue = number | string | Uint8Array;
+
+/** Its name and its values in the order of the catalogue, native/core/nft_expression.cc. */
+export type NftExpression = readonly [name: string, ...values: NftValue[]];
+
+/** One step on an object of the family inet. `set.fields` are the lengths of a concatenated key's parts, each padded to 4 bytes. */
+export type NftOperation = { readonly table: string } & (
+  | { readonly kind: 'table'; readonly flags?: number }
+  | { readonly kind: 'chain'; readonly chain: string }
+  | { readonly kind: 'chain'; readonly chain: string; readonly type: string; readonly hook: number; readonly priority: number }
+  | { readonly kind: 'rule'; readonly chain: string; readonly expressions: readonly NftExpression[] }
+  | {
+      readonly kind: 'set';
+      readonly set: string;
+      readonly flags?: number;
+      readonly keyType: number;
+      readonly fields: readonly number[];
+      readonly dataType?: number;
+      readonly dataBytes?: number;
+      readonly size?: number;
+      readonly timeoutMs?: number;
+    }
+  | {
+      readonly kind: 'add-elements' | 'delete-elements';
+      readonly set: string;
+      readonly keyBytes: number;
+      readonly dataBytes?: number;
+      /** Key, data, key, data …, or keys alone. */
+      readonly packed: Uint8Array;
+      /** Of a verdict map: where each key goes to. */
+      readonly chains?: readonly string[];
+    }
+  | { readonly kind: 'remove'; readonly chain?: string; readonly set?: string }
+);
+
+/** What the kernel has; without what its kind does not have. */
+export interface NftObject {
+  readonly family: number;
+  readonly table: string;
+  readonly chain?: string;
+  readonly set?: string;
+  readonly flags: number;
+  /** The netlink port of the socket that owns the table. */
+  readonly owner?: number;
+  readonly handle?: number;
+  /** Of a base chain, with `hook`, `priority` and `policy` (0 drops). */
+  readonly type?: string;
+  readonly hook?: number;
+  readonly priority?: number;
+  readonly policy?: number;
+  readonly key?: Uint8Array;
+  readonly data?: Uint8Array;
+  /** A rule's, as netlink attributes. */
+  readonly expressions?: Uint8Array;
+}
+
+/**
+ * One netlink socket, which owns the tables that it makes with the flag for it (native/core/nft_socket.h). Needs CAP_NET_ADMIN. Wrong
+ * arguments throw a TypeError; what the kernel refuses an Error with the errno's name as `code` and, when it is about one of the plan's
+ * operations, that one's index as `operation`.
+ */
+export interface NftSocket {
+  /** All at once or nothing; returns when it is done. */
+  apply(plan: readonly NftOperation[]): void;
+  /** Of every table, or of the table of that name in the family inet; elements are those of a table's set. */
+  dump(kind: 'table' | 'chain' | 'rule' | 'set', table?: string): readonly NftObject[];
+  dump(kind: 'element', table: string, set: string): readonly NftObject[];
+  /** Grows with each change that anyone makes. */
+  generation(): number;
+  /** Twice is well; every other call throws `EBADF` from then on. */
+  close(): void;
+}
