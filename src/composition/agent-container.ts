@@ -16,6 +16,7 @@ import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
 import { metricsModule } from './modules/metrics.js';
 import { overlayModule } from './modules/overlay.js';
+import { upgradeModule } from './modules/upgrade.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A node of a fleet. Nothing runs until its agent starts. */
@@ -31,6 +32,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     agentModule,
     linkModule,
     kubernetesModule,
+    upgradeModule,
     overlayModule,
     dnsmasqModule,
     etcdModule,

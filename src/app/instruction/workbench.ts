@@ -308,7 +308,8 @@ function refused(item: Item, text: string): Ended {
 
 function outcomeOf(answer: Answer, cancelled: boolean): Outcome {
   if (cancelled && answer.kind === 'error') return 'cancelled';
-  const isFailure = answer.kind === 'error' || (answer.kind === 'json' && answer.type.endsWith('_ERROR'));
+  const isFailure =
+    answer.kind === 'error' || (answer.kind === 'json' && (answer.type.endsWith('_ERROR') || answer.value.success === false));
   return isFailure ? 'failed' : 'done';
 }
 

@@ -172,11 +172,14 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (dnsmasq, etcd, helm, join, kubernetes, overlay) => ({
-        ...{ dnsmasq, helm, join, kubernetes, overlay },
+      (dnsmasq, etcd, helm, join, kubernetes, overlay, upgrade) => ({
+        ...{ dnsmasq, helm, join, kubernetes, overlay, upgrade },
         etcd: new EtcdRemovalEffect(etcd),
       }),
-      [NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes, NodePorts.overlayEffect],
+      [
+        ...([NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes] as const),
+        ...([NodePorts.overlayEffect, NodePorts.upgrade] as const),
+      ],
     )
     .inSingletonScope();
   bind(NodeSubsystems.engine)
@@ -282,6 +285,7 @@ function bindLink(bind: Bind): void {
         engine,
         overlay,
         sessions,
+        upgradeLog,
         journal,
         audit,
         clock,
@@ -306,7 +310,7 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine, overlay, sessions],
+          users: [engine, overlay, sessions, upgradeLog],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
@@ -318,7 +322,7 @@ function bindLink(bind: Bind): void {
       },
       [
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
-        ...([NodePorts.interactiveSessions] as const),
+        ...([NodePorts.interactiveSessions, NodePorts.upgradeLog] as const),
         ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
       ],
     )

@@ -67,14 +67,17 @@ interface Built<Schema extends z.ZodType> {
   readonly mayBeEmpty?: boolean;
   readonly maxPayloadBytes?: number;
   readonly secret?: boolean;
+  /** An `ERROR` unless given. */
+  readonly failure?: (text: string) => Answer;
   /** What differs for this payload, or what is wrong with it. */
   readonly work: (payload: z.output<Schema>, reading: Reading) => ({ readonly plan: Plan } & Partial<Work>) | Problem;
 }
 
 export function built<Schema extends z.ZodType>(kind: Built<Schema>): Kind {
-  const { type, schema, scheduling, mayBeEmpty = false, maxPayloadBytes = USUAL_PAYLOAD_BYTES, secret = false, work } = kind;
+  const { type, schema, scheduling, work } = kind;
+  const { mayBeEmpty = false, maxPayloadBytes = USUAL_PAYLOAD_BYTES, secret = false, failure = errorAnswer } = kind;
   return {
-    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes, secret, failure: errorAnswer },
+    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes, secret, failure },
     read(json, reading) {
       const parsed = schema.safeParse(json);
       if (!parsed.success) return { problem: problemText(parsed.error) };
