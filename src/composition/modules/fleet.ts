@@ -21,6 +21,7 @@ import { Cordons } from '../../app/fleet/cordons.js';
 import { FleetNodesService } from '../../app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../app/fleet/fleet-subsystem.js';
 import { NodeEvents } from '../../app/fleet/node-events.js';
+import { UpgradeLines } from '../../app/fleet/upgrade-lines.js';
 import { NodeCallsService } from '../../app/link/node-calls-service.js';
 import { NodeSessions } from '../../app/link/node-sessions.js';
 import { PresenceBoard } from '../../app/link/presence-board.js';
@@ -138,7 +139,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons) =>
+      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons, events) =>
         new NodeSessions({
           store,
           clock,
@@ -148,11 +149,14 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher, relay],
+          users: [dispatcher, relay, new UpgradeLines(events)],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
         }),
-      [...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay, FleetPorts.book, FleetPorts.cordons],
+      [
+        ...([...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay, FleetPorts.book] as const),
+        ...([FleetPorts.cordons, FleetPorts.events] as const),
+      ],
     )
     .inSingletonScope();
   bind(FleetUseCases.instructions)
