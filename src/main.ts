@@ -4,6 +4,7 @@ import type {
   AdoptOptions,
   DaemonOptions,
   DevOptions,
+  InstallOptions,
   LocalVerbs,
   RegisterOptions,
   RestoreOptions,
@@ -29,6 +30,9 @@ export const localVerbs: LocalVerbs = {
   },
   async adopt(context: CliContext, options: AdoptOptions): Promise<ExitCode> {
     return (await import('./composition/adopt.js')).adopt(context, options);
+  },
+  async install(context: CliContext, options: InstallOptions): Promise<ExitCode> {
+    return (await import('./composition/install.js')).install(context, options);
   },
   async restore(context: CliContext, options: RestoreOptions): Promise<ExitCode> {
     return (await import('./composition/restore.js')).restore(context, options);

@@ -44,6 +44,13 @@ export interface AdoptOptions {
   readonly output: OutputFormat;
 }
 
+export interface InstallOptions {
+  readonly dataDir: string | undefined;
+  readonly root: string | undefined;
+  readonly config: string | undefined;
+  readonly output: OutputFormat;
+}
+
 /** The verbs that need more than a client: they run the daemon, or work on its files. */
 export interface LocalVerbs {
   dev(context: CliContext, options: DevOptions): Promise<ExitCode>;
@@ -52,6 +59,7 @@ export interface LocalVerbs {
   acceptRollback(context: CliContext, options: AcceptRollbackOptions): Promise<ExitCode>;
   register(context: CliContext, options: RegisterOptions): Promise<ExitCode>;
   adopt(context: CliContext, options: AdoptOptions): Promise<ExitCode>;
+  install(context: CliContext, options: InstallOptions): Promise<ExitCode>;
   restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
   verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode>;
 }

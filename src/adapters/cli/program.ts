@@ -9,6 +9,7 @@ import { addDev, addFleetDaemons } from './verbs/daemons.js';
 import { addEtcdVerbs } from './verbs/etcd.js';
 import { addAudit, addRestore } from './verbs/files.js';
 import { addBackup, addConnect, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
+import { addInstall } from './verbs/install.js';
 import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
 import { addSync } from './verbs/overlay.js';
@@ -19,6 +20,7 @@ const verbs = [
   addDev,
   addFleetDaemons,
   addAdopt,
+  addInstall,
   addManifestVerbs,
   addReadingVerbs,
   addExplain,

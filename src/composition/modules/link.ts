@@ -330,7 +330,7 @@ function bindLink(bind: Bind): void {
 }
 
 /** The pair that is in use on disk when it is asked for. */
-function pairReader({ pairs }: EnrolledNode) {
+export function pairReader({ pairs }: Pick<EnrolledNode, 'pairs'>) {
   return async (options: CallOptions) => {
     const { current } = await pairs.load(options);
     if (current === undefined) throw new Error('the certificates of this node are gone');

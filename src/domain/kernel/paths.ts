@@ -49,6 +49,8 @@ export interface Paths {
   readonly overlayKey: AbsolutePath;
   /** Which configuration of dnsmasq was seen to be served. */
   readonly dnsmasqMemory: AbsolutePath;
+  /** How far an install is, its lock, and the folders of its programs. */
+  readonly install: AbsolutePath;
   /** Folders of the programs that instructions run. */
   readonly run: AbsolutePath;
 }
@@ -96,6 +98,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     viewDb: inDataDir('view.db'),
     overlayKey: inDataDir('overlay.key'),
     dnsmasqMemory: inDataDir('dnsmasq.json'),
+    install: inDataDir('install'),
     run: inDataDir('run'),
   };
 }
