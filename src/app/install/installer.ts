@@ -20,6 +20,7 @@ import type { NodelogEntry } from '../../domain/link/calls.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { MachineFiles } from '../../ports/files/machine-files.js';
+import type { TaskId } from '../../ports/instruction/task-runner.js';
 import type { NodewardCalls } from '../../ports/link/nodeward-calls.js';
 import type { Logger } from '../../ports/logger.js';
 import { messageOf } from '../agent/managed-subsystem.js';
@@ -135,7 +136,11 @@ export class Installer {
     const end = await this.#parts.tasks.run(
       {
         // Another name than that of a try whose failure was told: what somebody has mended runs again.
-        ...{ work: `install ${place.digest}`, name: `${place.finished}.${place.failed}`, timeoutMs: COMMAND_MS },
+        ...{
+          work: this.#parts.sha256(`install ${place.digest}`) as TaskId,
+          name: `${place.finished}.${place.failed}`,
+          timeoutMs: COMMAND_MS,
+        },
         // From a file: what the machine shows of its processes is for everybody.
         ...{ argv: ['bash', '%f/command'], files: { command: new TextEncoder().encode(command.command) } },
         // What may fail costs one try.

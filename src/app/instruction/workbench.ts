@@ -11,7 +11,7 @@ import { messageOf } from '../agent/managed-subsystem.js';
 import type { EffectContext, EffectResult } from './effects.js';
 import { keyOf } from './results.js';
 import { CANCELLED_RUNNING } from './script-effect.js';
-import { taskIdOf } from './task-id.js';
+import { isOfWork, taskIdOf } from './task-id.js';
 
 /** An instruction between its acceptance and its result. */
 export interface Item {
@@ -90,6 +90,11 @@ export class Workbench {
     return [...this.#items.values()].map((item) => {
       return { item, waitsFor: this.#lanes.isWaiting(item.id) ? this.#lanes.waitsFor(item.id) : undefined };
     });
+  }
+
+  /** Whether a task is of something that waits or runs here, or a step of it. */
+  owns(task: TaskId): boolean {
+    return [...this.#items.values()].some((item) => isOfWork(task, this.#taskOf(item)));
   }
 
   /** In order of arrival; it starts when it may. One that finds no room ends at once. */

@@ -4,6 +4,7 @@ import type { ProgramEnd } from '../../domain/kubernetes/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Task, TaskId, TaskRunner } from '../../ports/instruction/task-runner.js';
+import { stepTaskId } from '../instruction/task-id.js';
 import { programEnd } from './kubernetes-effect.js';
 
 /** Between the tries of what needs the network. */
@@ -23,7 +24,7 @@ export interface StepTasksParts {
 
 export interface StepTask {
   /** Of the work that it is a step of: the same in every process. */
-  readonly work: string;
+  readonly work: TaskId;
   /** Of the step, once in its work. */
   readonly name: string;
   readonly argv: readonly [string, ...string[]];
@@ -85,7 +86,7 @@ export class StepTasks {
     }
   }
 
-  #id(work: string, name: string, nth: number): TaskId {
-    return this.#parts.sha256(`${work} ${name} ${nth}`) as TaskId;
+  #id(work: TaskId, name: string, nth: number): TaskId {
+    return stepTaskId(work, `${name} ${nth}`, this.#parts.sha256);
   }
 }

@@ -444,3 +444,23 @@ test('cancelled: no further step begins, and the answer keeps its form', async (
   expect(answer).toMatch(/"success":false,"message":"CANCELLED/);
   expect(world.programs()).toEqual(STEPS.slice(0, 3));
 });
+
+test('an agent that starts again keeps the end of a step that came while there was none', async () => {
+  const world = new UpgradeWorld();
+  world.instead.set('upgrade node', async () => {
+    await world.clock.sleep(60_000, { signal: new AbortController().signal });
+    return {};
+  });
+  const first = await world.connect();
+  first.deliver('UPGRADE_NODE_K8S', 't1', { ...target, isFirstCp: false });
+  await first.settle(10_000);
+  await first.engine.stop();
+  await world.clock.advance(60_000);
+  const second = await world.connect();
+  await second.settle();
+  expect(world.answer()).toMatchObject({ success: true });
+  expect(world.programs().filter((text) => text === 'kubeadm upgrade node')).toHaveLength(1);
+  // Then nobody needs it any more.
+  await second.settle(3_700_000);
+  expect(world.tasks.dump()).toBe('');
+});
