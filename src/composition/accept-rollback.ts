@@ -87,6 +87,7 @@ function tell(
   console.err(
     [
       'Start the servers again; only this one needed to be told.',
+      '  what was revoked after it is not any more: run `holdfast revoke`, `holdfast delete node` again',
       '  agents hold back what the older state would remove: apply what should be, or run `holdfast resync --accept` on them',
       '',
     ].join('\n'),

@@ -11,13 +11,14 @@ import { SystemClock } from '../adapters/clock/system-clock.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
 import { listCopies } from '../adapters/log/sqlite-log-copies.js';
 import { restoreLog } from '../adapters/log/sqlite-log-restore.js';
+import { type CarriedRevocations, carryRevocations } from '../app/certificate/carry-revocations.js';
 import { openSealer } from '../app/certificate/open-sealer.js';
 import { type Settled, settleRestored } from '../app/fleet/settle-restored.js';
 import { resolveConfig } from '../domain/config/plan.js';
 import { configError } from '../domain/config/problem.js';
 import { AgentError } from '../domain/kernel/errors.js';
 import type { Paths } from '../domain/kernel/paths.js';
-import type { ControlStore } from '../ports/store/control-store.js';
+import type { ControlStore, FormerStore } from '../ports/store/control-store.js';
 import { etcdOf } from './backend.js';
 import { checkDataDir, holdDataDir, makeDataDir } from './data-dir.js';
 import { pathsOf, usualDataDir } from './paths.js';
@@ -77,9 +78,12 @@ async function restoreFrom(file: string, paths: Paths, options: RestoreOptions, 
     await makeDataDir(paths);
     holdDataDir(loadAddon(), paths);
     const clock = new SystemClock({ unref: true });
-    const settle = async (store: ControlStore, keyFile: string) => {
+    const settle = async (store: ControlStore, keyFile: string, former: FormerStore | undefined) => {
       await openSealer(store, new SealerKeyFile(keyFile), context);
-      return settleRestored(store, clock.now(), context);
+      return {
+        ...(await settleRestored(store, clock.now(), context)),
+        revocations: await carryRevocations(former, store, context),
+      };
     };
     const parts = { archive, paths, clock, settle };
     const restored =
@@ -121,23 +125,35 @@ async function restoreInto<T>(
   }
 }
 
+interface SettledStore extends Settled {
+  readonly revocations: CarriedRevocations;
+}
+
 function tell(
-  { revision, settled, aside }: RestoredBackup<Settled>,
+  { revision, settled, aside }: RestoredBackup<SettledStore>,
   madeAt: string,
   { etcd }: RestoreOptions,
   { console }: CliContext,
 ): void {
-  const { streams, instructions, tokens } = settled;
+  const { streams, instructions, tokens, revocations } = settled;
   console.out(`restored the control plane of ${madeAt}: log at revision ${revision}, ${streams} nodes with streams\n`);
   console.out(`${instructions} unfinished instructions ended as unknown, ${tokens} unused tokens removed\n`);
+  for (const { of, id, reason } of revocations.revoked) console.out(`still revoked: ${of} ${id} (${reason})\n`);
   for (const name of aside) console.out(`set aside ${name}\n`);
   console.err(
     [
       `What happened after ${madeAt} is not in it:`,
       '  agents hold back what it would remove: apply what should be, or run `holdfast resync --accept` on them',
-      '  nodes that registered later have to register again; nodes that were removed later are back: see `holdfast nodes`',
+      '  nodes that registered later have to register again; nodes that were removed later are listed again: see `holdfast nodes`',
+      ...revocationHint(revocations),
       ...(etcd === undefined ? [] : ETCD_HINTS),
       '',
     ].join('\n'),
   );
+}
+
+/** A store that was there has been asked; elsewhere it may have gone on. */
+function revocationHint({ problem }: CarriedRevocations): readonly string[] {
+  const again = '  what was revoked later is not: run `holdfast revoke`, `holdfast delete node` again';
+  return problem === undefined ? [] : [`${again}; the former store was not asked: ${problem}`];
 }

@@ -173,6 +173,31 @@ export function taskRunnerContract(name: string, make: () => Promise<TaskRunnerR
       });
     });
 
+    describe('A17: the tail of a stream', () => {
+      test.each([
+        ['all of it', 0, 5_000, 0, 1_000],
+        ['what comes after', 900, 5_000, 900, 100],
+        ['the newest of it', 0, 10, 990, 10],
+        ['no more', 1_000, 5_000, 1_000, 0],
+        ['further on than it is', 2_000, 5_000, 2_000, 0],
+        ['nothing', 0, 0, 0, 0],
+      ])('%s', async (_, from, most, begins, length) => {
+        const { open, programs } = await make();
+        await open().run(task('a', programs.fills), options);
+        const tail = await open().tail(taskId('a'), { stream: 'stdout', from, most }, options);
+        expect(tail.bytes).toHaveLength(length);
+        if (length > 0) expect(tail.from).toBe(begins);
+      });
+
+      test('of the other stream, and of a task that nobody ran', async () => {
+        const { open, programs } = await make();
+        await open().run(task('a', programs.says), options);
+        const wanted = { stream: 'stderr', from: 0, most: 100 } as const;
+        expect(new TextDecoder().decode((await open().tail(taskId('a'), wanted, options)).bytes)).toBe('err');
+        expect((await open().tail(taskId('b'), wanted, options)).bytes).toHaveLength(0);
+      });
+    });
+
     describe('cancelling', () => {
       test('kills it', async () => {
         const { runner, id, end } = await waiting();
@@ -250,6 +275,7 @@ export function taskRunnerContract(name: string, make: () => Promise<TaskRunnerR
           () => runner.run(task('a', programs.says), aborted),
           () => runner.adopt(taskId('a'), aborted),
           () => runner.state(taskId('a'), aborted),
+          () => runner.tail(taskId('a'), { stream: 'stdout', from: 0, most: 1 }, aborted),
           () => runner.cancel(taskId('a'), aborted),
           () => runner.list(aborted),
           () => runner.forget(taskId('a'), aborted),

@@ -1,7 +1,7 @@
 import type { IssuerRecord } from '../../src/domain/certificate/records.js';
 import { AgentError } from '../../src/domain/kernel/errors.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
-import type { AuthorityMaker, RootRequest } from '../../src/ports/certificate/authority-maker.js';
+import type { AuthorityMaker, CrossRequest, RootFacts, RootRequest } from '../../src/ports/certificate/authority-maker.js';
 import type { CertificateAuthority, IssueRequest, ProvenKey } from '../../src/ports/certificate/certificate-authority.js';
 import type { KeyMaker, KeyRequest } from '../../src/ports/certificate/key-maker.js';
 import { fakeCsr, fakeKey, formatFakeCertificate, parseFakeCertificate, provenOf } from './fake-certificates.js';
@@ -72,6 +72,22 @@ export class FakeAuthorityMaker implements AuthorityMaker {
     const { key, privateKey } = newKey();
     const certificate = formatFakeCertificate({ issuer: serial, serial, fingerprint: key.fingerprint, notBefore, notAfter });
     return { certificate, privateKey };
+  }
+
+  async crossSign(root: string, by: IssuerRecord, { serial, notBefore }: CrossRequest, { signal }: CallOptions): Promise<string> {
+    signal.throwIfAborted();
+    const { fingerprint } = parseFakeCertificate(root);
+    const { serial: issuer, notAfter } = parseFakeCertificate(by.certificate);
+    return formatFakeCertificate({ issuer, serial, fingerprint, notBefore, notAfter });
+  }
+
+  rootFacts(root: string): RootFacts {
+    const { serial, fingerprint, notBefore, notAfter } = parseFakeCertificate(root);
+    return { commonName: `root ${serial}`, serial, fingerprint, notBefore, notAfter };
+  }
+
+  isIssuedBy(certificate: string, root: string): boolean {
+    return parseFakeCertificate(certificate).issuer === parseFakeCertificate(root).serial;
   }
 
   async open({ certificate, privateKey }: IssuerRecord, { signal }: CallOptions): Promise<CertificateAuthority> {

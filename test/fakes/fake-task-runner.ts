@@ -1,7 +1,16 @@
 import { AgentError } from '../../src/domain/kernel/errors.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
 import type { Clock } from '../../src/ports/clock.js';
-import type { Task, TaskExit, TaskId, TaskOutput, TaskRunner, TaskState } from '../../src/ports/instruction/task-runner.js';
+import type {
+  TailRequest,
+  Task,
+  TaskExit,
+  TaskId,
+  TaskOutput,
+  TaskRunner,
+  TaskState,
+  TaskTail,
+} from '../../src/ports/instruction/task-runner.js';
 import { FakeClock } from './fake-clock.js';
 
 /** What a program leaves; exit code 0 and no output unless said. */
@@ -17,6 +26,7 @@ export type Program = (task: Task, options: CallOptions) => ProgramEnd | Promise
 
 interface Run {
   state: TaskState;
+  said: Readonly<Record<TailRequest['stream'], Uint8Array>>;
   readonly ended: Promise<void>;
   readonly end: (state: TaskState) => void;
 }
@@ -76,6 +86,22 @@ export class FakeTaskRunner implements TaskRunner {
     return this.#runs.get(id)?.state ?? { kind: 'not_started' };
   }
 
+  /** Programs that end at once say everything at their end; `say` is what one says before. */
+  async tail(id: TaskId, { stream, from, most }: TailRequest, { signal }: CallOptions): Promise<TaskTail> {
+    signal.throwIfAborted();
+    const run = this.#runs.get(id);
+    const said = run?.state.kind === 'exited' ? run.state[stream].bytes : (run?.said[stream] ?? new Uint8Array());
+    const start = Math.max(from, said.length - most);
+    return start >= said.length ? { from, bytes: new Uint8Array() } : { from: start, bytes: said.slice(start) };
+  }
+
+  /** A task that runs says this now, on top of what it has said. */
+  say(id: TaskId, stream: TailRequest['stream'], text: string): void {
+    const run = this.#runs.get(id);
+    if (run?.state.kind !== 'running') throw new Error(`no task ${id} runs`);
+    run.said = { ...run.said, [stream]: Buffer.concat([run.said[stream], Buffer.from(text)]) };
+  }
+
   async cancel(id: TaskId, { signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
     this.#runs.get(id)?.end(killed({ cancelled: true }));
@@ -105,6 +131,7 @@ export class FakeTaskRunner implements TaskRunner {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const run: Run = {
       state: { kind: 'running' },
+      said: { stdout: new Uint8Array(), stderr: new Uint8Array() },
       ended,
       end: (state) => {
         if (run.state.kind !== 'running') return;

@@ -3,27 +3,32 @@ import { aid } from '../../src/domain/link/model.js';
 import { FakeAdminCertificates } from '../fakes/fake-admin-certificates.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeBackups } from '../fakes/fake-backups.js';
+import { FakeRoots } from '../fakes/fake-roots.js';
 import { FakeTokens } from '../fakes/fake-tokens.js';
 import { adminRig } from './admin-rig.js';
 import { type RunOptions, run } from './cli-rig.js';
 import { fleetRig, n1, options } from './fleet-rig.js';
 
 /** A control plane with node `n1`, its admin API on a real socket, and a CLI that asks it. */
-export async function fleetCliRig(parts: Partial<FleetParts> = {}) {
-  const fleet = await fleetRig();
+export async function fleetCliRig(parts: Partial<FleetParts> = {}, of: Parameters<typeof fleetRig>[0] = {}) {
+  const fleet = await fleetRig(of);
   fleet.registrations.register(n1);
   const audit = new FakeAuditLog();
   await audit.open(options);
   const tokens = new FakeTokens(() => fleet.clock.now());
   const certificates = new FakeAdminCertificates(() => fleet.clock.now());
-  const { instructions, nodes, relay, logger } = fleet;
+  const roots = new FakeRoots(() => Date.now());
+  const { instructions, nodes, outputs, relay, logger } = fleet;
   const fleetParts = {
     ...{
       instructions,
       nodes,
       tokens,
       certificates,
+      roots,
+      outputs,
       sessions: relay,
+      vips: fleet.vips,
       backups: new FakeBackups(),
       audit,
       logger,
@@ -38,5 +43,5 @@ export async function fleetCliRig(parts: Partial<FleetParts> = {}) {
   const until = async (condition: () => boolean) => {
     while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
   };
-  return { ...fleet, audit, tokens, certificates, admin, fleetParts, client: admin.client, cli, until };
+  return { ...fleet, audit, tokens, certificates, roots, admin, fleetParts, client: admin.client, cli, until };
 }

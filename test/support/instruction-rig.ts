@@ -13,6 +13,8 @@ import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js'
 import type { LinkSession } from '../../src/app/link/link-session.js';
 import { OverlayEffect } from '../../src/app/overlay/overlay-effect.js';
 import { OverlayKeeper } from '../../src/app/overlay/overlay-keeper.js';
+import { VipEffect } from '../../src/app/vip/vip-effect.js';
+import type { VipKeeper } from '../../src/app/vip/vip-keeper.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
 import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from '../../src/domain/link/model.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
@@ -36,6 +38,8 @@ export const INSTALLER = 'https://installer.test';
 export const CONDUCTOR = 'https://conductor.test';
 
 const ENV = { PATH: '/usr/bin:/bin' };
+
+let ownTags = 0;
 
 const NEVER = new AbortController().signal;
 
@@ -129,6 +133,8 @@ export class InstructionWorld {
   /** `severity message`, in order. */
   readonly upgradeSaid: string[] = [];
   readonly upgradeLog = { say: (message: string, severity: string) => void this.upgradeSaid.push(`${severity} ${message}`) };
+  /** Undefined: this node has no virtual IP. */
+  vip: VipKeeper | undefined;
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -149,6 +155,10 @@ export class InstructionWorld {
     this.web.serve(`${INSTALLER}/scripts?t=${encodeURIComponent(name)}&i=${encodeURIComponent(base64({}))}`, text);
   }
 
+  bootTime(): number {
+    return this.clock.monotonic() + this.sleptMs;
+  }
+
   /** What each capability does on this machine. */
   effects(): CapabilityEffects {
     const { commands, tasks, web, clock, logger } = this;
@@ -161,6 +171,7 @@ export class InstructionWorld {
       kubernetes: new KubernetesEffect(programs),
       overlay: new OverlayEffect(new OverlayKeeper({ device: this.overlay, clock, logger }), () => '10.0.0.9'),
       upgrade: upgradeEffect(this),
+      vip: new VipEffect(this.vip, () => this.bootTime()),
     };
   }
 
@@ -177,12 +188,13 @@ export class InstructionWorld {
       onAuditFailure: 'refuse',
       nodeIsReady: () => true,
       boot: this.boot,
-      bootTime: () => clock.monotonic() + this.sleptMs,
+      bootTime: () => this.bootTime(),
       rootFingerprint: () => 'root-1',
       sources: () => ({ installer: INSTALLER, conductor: CONDUCTOR }),
       scriptEnv: ENV,
       effects: this.effects(),
       reading: { yaml: parseYamlDocuments },
+      newTag: () => `own-${++ownTags}`,
       upload: async () => {},
       ...parts,
     });

@@ -51,6 +51,7 @@ export async function remoteAdminRig(
   const fleet = await fleetCliRig();
   const { resources, operations, explainer, logger } = fleet.admin;
   const authority = await newAuthority('admins');
+  const roots = [authority.root];
   const revocations = new TestRevocations();
   const own = await (serverHosts ?? ((root) => newPair(root, serverIdentity)))(authority);
   const clock = { ahead: 0 };
@@ -58,7 +59,7 @@ export async function remoteAdminRig(
   const server = new GrpcRemoteAdminServer({
     listen: { host: '127.0.0.1', port: 0 },
     pair: () => ({ ...own, clientRoots: [authority.root] }),
-    judge: adminPeerJudge({ root: authority.root, revocations, now }),
+    judge: adminPeerJudge({ roots: () => roots, revocations, now }),
     revocations,
     resources,
     operations,

@@ -45,7 +45,7 @@ export function adminServices(parts: AdminParts, callerOf: (call: AdminCall) => 
   add(AdminServiceService, { ...resourceHandlers(calls, parts, audited) });
   if (fleet !== undefined && audited !== undefined) {
     add(FleetServiceService, { ...fleetHandlers(calls, fleet, audited) });
-    add(CertificateServiceService, { ...certificateHandlers(calls, fleet.certificates, audited) });
+    add(CertificateServiceService, { ...certificateHandlers(calls, fleet, audited) });
   }
   if (node !== undefined) add(NodeServiceService, { ...nodeHandlers(calls, node) });
   checkRoles(services.flatMap(({ definition }) => Object.values(definition).map(({ path }) => path)));

@@ -5,8 +5,11 @@ import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { AdminCertificates } from '../../ports/driving/admin-certificates.js';
 import type { Backups } from '../../ports/driving/backups.js';
 import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
+import type { LiveOutputs } from '../../ports/driving/live-outputs.js';
 import type { RemoteSessions } from '../../ports/driving/remote-sessions.js';
+import type { Roots } from '../../ports/driving/roots.js';
 import type { Tokens } from '../../ports/driving/tokens.js';
+import type { Vips } from '../../ports/driving/vips.js';
 import type { Logger } from '../../ports/logger.js';
 import type { FleetServiceServer } from '../generated/holdfast/admin/v1/fleet.js';
 import type { Audited, AuditedCall } from './audited.js';
@@ -19,6 +22,7 @@ import {
   serialFromWire,
   tagFromWire,
   tokenToWire,
+  vipToWire,
 } from './fleet-mapping.js';
 import type { GrpcCalls } from './grpc-calls.js';
 import { sessionHandler } from './session-handler.js';
@@ -28,8 +32,11 @@ export interface FleetParts {
   readonly nodes: FleetNodes;
   readonly tokens: Tokens;
   readonly certificates: AdminCertificates;
+  readonly roots: Roots;
   readonly backups: Backups;
+  readonly outputs: LiveOutputs;
   readonly sessions: RemoteSessions;
+  readonly vips: Vips;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
   readonly logger: Logger;
@@ -46,14 +53,15 @@ export function fleetHandlers(calls: GrpcCalls, parts: FleetParts, audited: Audi
     ...nodeHandlers(calls, parts, audited),
     ...tokenHandlers(calls, parts, audited),
     ...backupHandlers(calls, parts, audited),
+    ...vipHandlers(calls, parts, audited),
     openSession: sessionHandler(calls, parts, audited),
   };
 }
 
 function readingHandlers(
   calls: GrpcCalls,
-  { instructions, nodes, tokens }: FleetParts,
-): Handlers<'listInstructions' | 'getInstruction' | 'watchInstructions' | 'listNodes' | 'listTokens'> {
+  { instructions, nodes, tokens, outputs }: FleetParts,
+): Handlers<'listInstructions' | 'getInstruction' | 'watchInstructions' | 'followOutput' | 'listNodes' | 'listTokens'> {
   const filterOf = (node: string, tag: string) => ({
     nid: node === '' ? undefined : nidFromWire(node),
     tag: tag === '' ? undefined : tagFromWire(tag),
@@ -71,6 +79,11 @@ function readingHandlers(
     watchInstructions: calls.streaming(async function* ({ node, tag }, signal) {
       for await (const status of instructions.watch(filterOf(node, tag), { signal })) {
         yield { instruction: instructionToWire(status) };
+      }
+    }),
+    followOutput: calls.streaming(async function* ({ node, tag }, signal) {
+      for await (const { stream, seq, bytes } of outputs.follow(nidFromWire(node), tagFromWire(tag), { signal })) {
+        yield { stream, offset: BigInt(seq), data: Buffer.from(bytes) };
       }
     }),
     listNodes: calls.unary(async (_, signal) => ({ nodes: (await nodes.list({ signal })).map(nodeToWire) })),
@@ -146,6 +159,17 @@ function backupHandlers(calls: GrpcCalls, { backups }: FleetParts, audited: Audi
       const record = { caller, type: 'admin.backup', tag: withKey ? 'with key' : 'without key', payload: '' };
       await audited.run(record, { signal }, async () => {});
       for await (const piece of backups.take({ withKey }, { signal })) yield { piece: Buffer.from(piece) };
+    }),
+  };
+}
+
+function vipHandlers(calls: GrpcCalls, { vips }: FleetParts, audited: Audited): Handlers<'listVips' | 'moveVip'> {
+  return {
+    listVips: calls.unary(async (_, signal) => ({ vips: (await vips.list({ signal })).map(vipToWire) })),
+    moveVip: calls.unary(async ({ node }, signal, caller) => {
+      const nid = nidFromWire(node);
+      const record = { caller, type: 'admin.move_vip', tag: nid, payload: '' };
+      return { vip: vipToWire(await audited.run(record, { signal }, () => vips.move(nid, { signal }))) };
     }),
   };
 }

@@ -135,6 +135,11 @@ export class GrpcAdminClient {
     return this.#stream(() => this.#fleet.backup(request), options);
   }
 
+  /** In order; ends without an error on abort. */
+  followOutput(request: fleetWire.FollowOutputRequest, options: CallOptions): AsyncIterable<fleetWire.FollowOutputResponse> {
+    return this.#stream(() => this.#fleet.followOutput(request), options);
+  }
+
   /** Until it ends or is aborted. */
   openSession(options: CallOptions): AdminSession {
     return adminSession(this.#fleet.openSession(), this.#way, options);
@@ -152,6 +157,14 @@ export class GrpcAdminClient {
     return this.#unary(this.#fleet.revokeToken.bind(this.#fleet), request, options);
   }
 
+  listVips(options: CallOptions): Promise<fleetWire.ListVipsResponse> {
+    return this.#unary(this.#fleet.listVips.bind(this.#fleet), {}, options);
+  }
+
+  moveVip(request: fleetWire.MoveVipRequest, options: CallOptions): Promise<fleetWire.MoveVipResponse> {
+    return this.#unary(this.#fleet.moveVip.bind(this.#fleet), request, options);
+  }
+
   createAdminCertificate(
     request: certificatesWire.CreateAdminCertificateRequest,
     options: CallOptions,
@@ -161,6 +174,18 @@ export class GrpcAdminClient {
 
   listAdminCertificates(options: CallOptions): Promise<certificatesWire.ListAdminCertificatesResponse> {
     return this.#unary(this.#certificates.listAdminCertificates.bind(this.#certificates), {}, options);
+  }
+
+  listRoots(options: CallOptions): Promise<certificatesWire.ListRootsResponse> {
+    return this.#unary(this.#certificates.listRoots.bind(this.#certificates), {}, options);
+  }
+
+  rotateRoot(request: certificatesWire.RotateRootRequest, options: CallOptions): Promise<certificatesWire.RotateRootResponse> {
+    return this.#unary(this.#certificates.rotateRoot.bind(this.#certificates), request, options);
+  }
+
+  retireRoot(request: certificatesWire.RetireRootRequest, options: CallOptions): Promise<certificatesWire.RetireRootResponse> {
+    return this.#unary(this.#certificates.retireRoot.bind(this.#certificates), request, options);
   }
 
   resync(request: nodeWire.ResyncRequest, options: CallOptions): Promise<nodeWire.ResyncResponse> {
@@ -192,6 +217,14 @@ export class GrpcAdminClient {
     options: CallOptions,
   ): Promise<nodeWire.PromoteEtcdMemberResponse> {
     return this.#unary(this.#node.promoteEtcdMember.bind(this.#node), request, options);
+  }
+
+  getApiBalancer(options: CallOptions): Promise<nodeWire.GetApiBalancerResponse> {
+    return this.#unary(this.#node.getApiBalancer.bind(this.#node), {}, options);
+  }
+
+  refreshApiBalancer(options: CallOptions): Promise<nodeWire.RefreshApiBalancerResponse> {
+    return this.#unary(this.#node.refreshApiBalancer.bind(this.#node), {}, options);
   }
 
   close(): void {

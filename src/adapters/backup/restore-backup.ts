@@ -6,7 +6,7 @@ import type { Paths } from '../../domain/kernel/paths.js';
 import type { LogId, Revision } from '../../domain/log/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
-import type { ControlStore } from '../../ports/store/control-store.js';
+import type { ControlStore, FormerStore } from '../../ports/store/control-store.js';
 import { syncFolder } from '../files/durable-file.js';
 import { restoreLog } from '../log/sqlite-log-restore.js';
 import { SqliteControlStore } from '../store/sqlite-control-store.js';
@@ -16,8 +16,11 @@ export interface RestoreBackupOptions<T> {
   readonly archive: CheckedArchive;
   readonly paths: Pick<Paths, 'dataDir' | 'logDb' | 'controlDb' | 'sealingKey'>;
   readonly clock: Clock;
-  /** Makes the store fit to serve from, before it stands in its place; `keyFile` has the key that it goes with. */
-  readonly settle: (store: ControlStore, keyFile: string) => Promise<T>;
+  /**
+   * Makes the store fit to serve from, before it stands in its place.
+   * @param keyFile has the key that the store goes with @param former is what it replaces, if there is anything
+   */
+  readonly settle: (store: ControlStore, keyFile: string, former: FormerStore | undefined) => Promise<T>;
 }
 
 export interface RestoredBackup<T> {
@@ -40,7 +43,9 @@ export async function restoreBackup<T>(
 ): Promise<RestoredBackup<T>> {
   const unpacked = await unpack(archive, paths, options);
   try {
-    const settled = await withStore(unpacked.control, clock, (store) => settle(store, unpacked.keyFile), options);
+    const put = (former: FormerStore | undefined) =>
+      withStore(unpacked.control, clock, (store) => settle(store, unpacked.keyFile, former), options);
+    const settled = await withFormer(paths.controlDb, clock, put, options);
     const now = clock.now();
     const aside = await putKey(unpacked, paths, now);
     aside.push(...(await replace(unpacked.control, paths.controlDb, now)));
@@ -108,6 +113,28 @@ export async function withStore<T>(
 ): Promise<T> {
   const store = new SqliteControlStore({ file, clock });
   await store.open(options);
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** What stands there may be why it is replaced: it is given as one that fails. */
+async function withFormer<T>(
+  file: string,
+  clock: Clock,
+  use: (former: FormerStore | undefined) => Promise<T>,
+  options: CallOptions,
+): Promise<T> {
+  if (!existsSync(file)) return use(undefined);
+  const store = new SqliteControlStore({ file, clock });
+  try {
+    await store.open(options);
+  } catch (error) {
+    await store.close();
+    return use({ list: () => Promise.reject(error) });
+  }
   try {
     return await use(store);
   } finally {

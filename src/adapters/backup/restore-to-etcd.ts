@@ -8,7 +8,7 @@ import { serverPrefix } from '../../domain/link/presence.js';
 import { logId } from '../../domain/log/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
-import type { ControlStore } from '../../ports/store/control-store.js';
+import type { ControlStore, FormerStore } from '../../ports/store/control-store.js';
 import { syncFolder } from '../files/durable-file.js';
 import { type EtcdPlace, EtcdReplacement, type Found } from '../log/etcd-whole-log.js';
 import { readWholeLog } from '../log/sqlite-whole-log.js';
@@ -42,21 +42,41 @@ export async function restoreToEtcd<T>(call: RestoreToEtcdOptions<T>, options: C
   if (found.kind === 'log' && !call.force) throw notEmpty(found, place, archive);
   const unpacked = await unpack(archive, paths, options);
   try {
+    const former = found.kind === 'nothing' ? undefined : formerOf(found, call);
     const { settled, rows } = await withStore(
       unpacked.control,
       clock,
-      async (store) => ({ settled: await settle(store, unpacked.keyFile), rows: inOrder(await store.list('', options)) }),
+      async (store) => ({
+        settled: await settle(store, unpacked.keyFile, former),
+        rows: inOrder(await store.list('', options)),
+      }),
       options,
     );
     const log = { ...readWholeLog(unpacked.log), logId: logId(randomUUID()) };
     const now = clock.now();
-    const former = found.kind === 'log' ? [await archiveFormer(call, now, options)] : [];
+    const archived = found.kind === 'log' ? [await archiveFormer(call, now, options)] : [];
     await replacement.write(found, log, [...rows.filter(isBeginning), ...rows.filter((row) => !isBeginning(row))], options);
-    const aside = [...former, ...(await putKey(unpacked, paths, now)), ...(await setAside(paths.etcdWitness, now))];
+    const aside = [...archived, ...(await putKey(unpacked, paths, now)), ...(await setAside(paths.etcdWitness, now))];
     return { revision: log.last.revision, logId: log.logId, settled, aside };
   } finally {
     await unpacked.remove();
   }
+}
+
+/** Of a restore that was cut off only a part is there: what it replaced is in its archive. */
+function formerOf<T>({ kind }: Found, { place: { client, prefix }, clock }: RestoreToEtcdOptions<T>): FormerStore {
+  const problem = 'a restore into this etcd was cut off, which had set aside what was there';
+  const store = new EtcdControlStore({ client, prefix: `${prefix}store/`, clock });
+  const failed = () => Promise.reject(new AgentError('store.unavailable', { problem }));
+  const list: FormerStore['list'] = async (keys, options) => {
+    await store.open(options);
+    try {
+      return await store.list(keys, options);
+    } finally {
+      await store.close();
+    }
+  };
+  return { list: kind === 'log' ? list : failed };
 }
 
 /** What a server makes that finds none: it must not come before the archive's. */

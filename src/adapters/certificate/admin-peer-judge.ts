@@ -16,8 +16,8 @@ export interface AdminPeer {
 }
 
 export interface AdminPeerJudgeParts {
-  /** PEM of the root of admins. */
-  readonly root: string;
+  /** Of admins, PEM each; another array when they have changed. */
+  readonly roots: () => readonly string[];
   readonly revocations: Revocations & {
     /** Whether it is known what is revoked. */
     readonly isLoaded: boolean;
@@ -36,8 +36,8 @@ const remedies: Readonly<Record<BadVerdict['verdict'], string>> = {
 };
 
 /** Who is at the other end of a connection, for one call: somebody who operates the control plane, or why they are not let in. */
-export function adminPeerJudge({ root, revocations, now }: AdminPeerJudgeParts): (socket: TLSSocket) => AdminPeer | AgentError {
-  const presentedOn = certificatesOf(root);
+export function adminPeerJudge({ roots, revocations, now }: AdminPeerJudgeParts): (socket: TLSSocket) => AdminPeer | AgentError {
+  const presentedOn = certificatesOf(roots);
   return (socket) => {
     if (!revocations.isLoaded) {
       return new AgentError('store.unavailable', { problem: 'it is not known yet which certificates are revoked' });

@@ -37,13 +37,21 @@ export function leafExtensions({ identity, hosts, isRsa, subjectKey, issuerKey }
   ];
 }
 
-/** Of a root that certifies end certificates and no further authorities. */
+/** Of a root: below it is at most the root that follows it, which certifies end certificates. */
 export function rootExtensions(subjectKey: SubjectKeyIdentifierExtension): Extension[] {
-  return [
-    new BasicConstraintsExtension(true, 0, true),
-    new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
-    subjectKey,
-  ];
+  return [new BasicConstraintsExtension(true, 1, true), ...authorityUse(), subjectKey];
+}
+
+/** Of a root as another one certifies it. */
+export function crossExtensions(
+  subjectKey: SubjectKeyIdentifierExtension,
+  issuerKey: AuthorityKeyIdentifierExtension,
+): Extension[] {
+  return [new BasicConstraintsExtension(true, 0, true), ...authorityUse(), subjectKey, issuerKey];
+}
+
+function authorityUse(): Extension[] {
+  return [new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true)];
 }
 
 function hostName(host: string): JsonGeneralName {

@@ -5,8 +5,8 @@ import type { PeerNode } from '../../ports/driving/node-streams.js';
 import { addressOf, certificatesOf } from './peer-certificates.js';
 
 export interface NodePeerJudgeParts {
-  /** PEM of the root of nodes. */
-  readonly root: string;
+  /** Of nodes, PEM each; another array when they have changed. */
+  readonly roots: () => readonly string[];
   readonly revocations: Revocations;
   /** Wall clock, milliseconds. */
   readonly now: () => number;
@@ -16,8 +16,8 @@ export interface NodePeerJudgeParts {
  * Who is at the other end of a connection, for one call: the node, or a sentence that says why it is not let in. A connection's
  * certificate is read once (1.2 ms of CPU), its times and its revocation are looked at for each call.
  */
-export function nodePeerJudge({ root, revocations, now }: NodePeerJudgeParts): (socket: TLSSocket) => PeerNode | string {
-  const presentedOn = certificatesOf(root);
+export function nodePeerJudge({ roots, revocations, now }: NodePeerJudgeParts): (socket: TLSSocket) => PeerNode | string {
+  const presentedOn = certificatesOf(roots);
   return (socket) => {
     const presented = presentedOn(socket);
     if (presented === undefined) return 'no certificate was shown, or one that cannot be read';

@@ -7,11 +7,20 @@ import { readPresented } from './certificate-reader.js';
 /** A node has a connection for its link and one for its log, which come one after the other. */
 const RECENT = 1_024;
 
-/** What each connection has shown, read once, as judged by `root`; undefined when nothing can be read. @param root PEM */
-export function certificatesOf(root: string): (socket: TLSSocket) => PresentedCertificate | undefined {
-  const read = new WeakMap<TLSSocket, PresentedCertificate>();
-  const recent = new RecentCertificates(root, RECENT);
+/**
+ * What each connection has shown, read once, as judged by the roots; undefined when nothing can be read.
+ * @param roots PEM, each; another array when they have changed
+ */
+export function certificatesOf(roots: () => readonly string[]): (socket: TLSSocket) => PresentedCertificate | undefined {
+  let judgedBy = roots();
+  let read = new WeakMap<TLSSocket, PresentedCertificate>();
+  let recent = new RecentCertificates(judgedBy, RECENT);
   return (socket) => {
+    if (roots() !== judgedBy) {
+      judgedBy = roots();
+      read = new WeakMap();
+      recent = new RecentCertificates(judgedBy, RECENT);
+    }
     const presented = read.get(socket) ?? presentedOn(socket, recent);
     if (presented !== undefined) read.set(socket, presented);
     return presented;
@@ -30,14 +39,14 @@ function presentedOn(socket: TLSSocket, recent: RecentCertificates): PresentedCe
 
 /** Reads a certificate once, for as long as it is among the newest; what it says depends on its bytes alone. */
 export class RecentCertificates {
-  readonly #root: string;
+  readonly #roots: readonly string[];
   readonly #most: number;
   /** By the digest of all its bytes, oldest first. */
   readonly #known = new Map<string, PresentedCertificate>();
 
-  /** @param root PEM */
-  constructor(root: string, most: number) {
-    this.#root = root;
+  /** @param roots PEM, each */
+  constructor(roots: readonly string[], most: number) {
+    this.#roots = roots;
     this.#most = most;
   }
 
@@ -50,7 +59,7 @@ export class RecentCertificates {
     const key = certificate.fingerprint256;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const presented = readPresented(certificate.raw, this.#root);
+    const presented = readPresented(certificate.raw, ...this.#roots);
     // Strangers put nobody out.
     if (presented.trusted) this.#known.set(key, presented);
     const [oldest] = this.#known.keys();

@@ -1,16 +1,18 @@
 import { durationMs } from '../../domain/kernel/duration.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { printable, printableLines } from '../../domain/kernel/printable.js';
 import type { GrpcAdminClient } from '../admin/grpc-admin-client.js';
 import { type GetInstructionResponse, type Instruction, InstructionState } from '../generated/holdfast/admin/v1/fleet.js';
 import { isConfirmed } from './confirm.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
-import { age, bytes, paint, structured, table } from './output.js';
+import { age, bytes, json, paint, structured, table } from './output.js';
 
 export interface SendOptions extends GlobalOptions {
   readonly json?: string;
   readonly tag?: string;
   readonly expires?: string;
   readonly wait: boolean;
+  readonly follow: boolean;
   readonly yes: boolean;
 }
 
@@ -23,8 +25,9 @@ const DESTRUCTIVE: ReadonlySet<string> = new Set(['UNINSTALL_NODE', 'REINSTALL_N
 /** One request of 1 MiB, and room to say that it is too large. */
 const MAX_STDIN_BYTES = 2 * 1024 * 1024;
 
-/** `holdfast send NODE TYPE`. With `--wait` until it has ended, and then its result. */
+/** `holdfast send NODE TYPE`. With `--wait` until it has ended, and then its result; with `--follow` also what a script says until then. */
 export async function send(context: CliContext, node: string, type: string, options: SendOptions): Promise<ExitCode> {
+  if (options.follow && options.output !== 'table') throw new UsageError('--follow shows text: it has no --output');
   if (DESTRUCTIVE.has(type) && !options.yes) {
     if (!(await isConfirmed(context, `send ${type} to ${node}`, 'What runs on it is lost.'))) {
       context.console.err('nothing was sent\n');
@@ -37,10 +40,33 @@ export async function send(context: CliContext, node: string, type: string, opti
     const request = { node, type, json, tag: options.tag ?? '', expiresMs };
     const { instruction } = await client.send(request, context);
     const sent = required(instruction);
+    if (options.follow) return follow(context, client, sent, options);
     if (!options.wait) return printStatus(context, sent, options);
     if (context.console.interactive) context.console.err(`sent to ${sent.node} as ${sent.tag}; waiting for its result\n`);
     return printResult(context, await waitFor(context, client, sent.node, sent.tag), options);
   });
+}
+
+async function follow(
+  context: CliContext,
+  client: GrpcAdminClient,
+  { node, tag }: Instruction,
+  options: SendOptions,
+): Promise<ExitCode> {
+  const { LiveOutput } = await import('./live-output.js');
+  const live = new LiveOutput(context);
+  const ended = new AbortController();
+  const showing = live.show(client, node, tag, AbortSignal.any([ended.signal, context.signal]));
+  try {
+    const result = await waitFor(context, client, node, tag);
+    ended.abort();
+    await showing;
+    if (!result.replyWithheld && live.finish(result)) return exitCodes.done;
+    return printResult(context, result, options);
+  } finally {
+    ended.abort();
+    await showing.catch(() => {});
+  }
 }
 
 /** All, those of a node, or the result of one; with `--watch` changes as they come, or the result when it is there. */
@@ -88,9 +114,12 @@ async function watchAll(
   const { console } = context;
   for await (const { instruction } of client.watchInstructions({ node, tag: '' }, context)) {
     const shown = shownOf(required(instruction));
-    if (output === 'json') console.out(`${JSON.stringify(shown)}\n`);
+    if (output === 'json') console.out(json(shown));
     else if (output === 'yaml') console.out(`---\n${structured('yaml', shown)}`);
-    else console.out(`${shown.node}  ${shown.tag}  ${shown.type}  ${shown.state}  ${outcome(required(instruction))}\n`);
+    else
+      console.out(
+        `${printable(`${shown.node}  ${shown.tag}  ${shown.type}  ${shown.state}  ${outcome(required(instruction))}`)}\n`,
+      );
   }
   return exitCodes.done;
 }
@@ -112,7 +141,7 @@ function printStatus({ console }: CliContext, instruction: Instruction, { output
   if (output !== 'table') console.out(structured(output, shownOf(instruction)));
   else {
     const { node, tag, state } = shownOf(instruction);
-    console.out(`${node} ${tag} ${state}: ${outcome(instruction)}\n`);
+    console.out(`${printable(`${node} ${tag} ${state}: ${outcome(instruction)}`)}\n`);
   }
   return exitCodes.done;
 }
@@ -136,9 +165,9 @@ function printResult(
     console.err('what it says is not for the role of this certificate\n');
     return failed(ended) ? exitCodes.failed : exitCodes.done;
   }
-  if (reply === undefined) console.err(`${paint(console, 'red', 'error')}: ${withoutReply(ended)}\n`);
-  else if (ended.replyType === 'ERROR') console.err(`${paint(console, 'red', 'error')}: ${reply.text}\n`);
-  else console.out(`${reply.text}\n`);
+  if (reply === undefined) console.err(`${paint(console, 'red', 'error')}: ${printable(withoutReply(ended))}\n`);
+  else if (ended.replyType === 'ERROR') console.err(`${paint(console, 'red', 'error')}: ${printableLines(reply.text)}\n`);
+  else console.out(`${printableLines(reply.text)}\n`);
   return failed(ended) ? exitCodes.failed : exitCodes.done;
 }
 

@@ -1,7 +1,15 @@
 import { join } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
-import type { Task, TaskExit, TaskId, TaskRunner, TaskState } from '../../ports/instruction/task-runner.js';
+import type {
+  TailRequest,
+  Task,
+  TaskExit,
+  TaskId,
+  TaskRunner,
+  TaskState,
+  TaskTail,
+} from '../../ports/instruction/task-runner.js';
 import { ensureFolder } from '../files/durable-file.js';
 import { RunnerProgram, type StartedRunner } from './runner-process.js';
 import { encodeTask } from './task-codec.js';
@@ -51,6 +59,13 @@ export class NativeTaskRunner implements TaskRunner {
 
   state(id: TaskId, options: CallOptions): Promise<TaskState> {
     return translated(options, async () => this.#state(id, await this.#settledFolder(id, options), options));
+  }
+
+  tail(id: TaskId, wanted: TailRequest, { signal }: CallOptions): Promise<TaskTail> {
+    return translated({ signal }, async () => {
+      signal.throwIfAborted();
+      return this.#folder(id).tail(wanted);
+    });
   }
 
   cancel(id: TaskId, options: CallOptions): Promise<void> {

@@ -1,5 +1,6 @@
 import type { InstructionKey } from '../../domain/instruction/model.js';
-import type { JournalChange, JournalFacts, OpenedJournal, TombstoneLimits } from '../../ports/instruction/journal.js';
+import type { JournalFacts } from '../../domain/link/model.js';
+import type { JournalChange, OpenedJournal, TombstoneLimits } from '../../ports/instruction/journal.js';
 
 /** A call to the journal's thread. */
 export type JournalCall =
@@ -7,6 +8,7 @@ export type JournalCall =
   | { readonly call: 'commit'; readonly commits: readonly (readonly JournalChange[])[] }
   | { readonly call: 'find'; readonly keys: readonly InstructionKey[] }
   | { readonly call: 'reply' | 'setAside' | 'payload'; readonly key: InstructionKey }
+  | { readonly call: 'vipGeneration'; readonly fleet: string }
   | { readonly call: 'prune'; readonly limits: TombstoneLimits }
   | { readonly call: 'close' };
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CallOptions } from '../../ports/call-options.js';
-import type { TaskExit, TaskId, TaskOutput } from '../../ports/instruction/task-runner.js';
+import type { TailRequest, TaskExit, TaskId, TaskOutput, TaskTail } from '../../ports/instruction/task-runner.js';
 import { errnoOf } from '../files/errno.js';
 import { type OutputCount, parseExitRecord } from './exit-record.js';
 
@@ -47,6 +47,15 @@ export class TaskFolder {
     return { ...record, kind: 'exited', stdout, stderr };
   }
 
+  /** The runner writes what it keeps at once. */
+  async tail({ stream, from, most }: TailRequest): Promise<TaskTail> {
+    const tail = await readWindow(join(this.path, stream), (size) => {
+      const start = Math.max(from, size - most);
+      return { start, length: size - start };
+    });
+    return tail === undefined ? { from, bytes: new Uint8Array() } : { from: tail.start, bytes: tail.bytes };
+  }
+
   /** Nothing is at its id afterwards, also when the rest fails; a later call removes what was left. */
   async remove(): Promise<void> {
     try {
@@ -71,19 +80,34 @@ const nothingThere: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EISDIR'
 
 /** The first `length` bytes, or what there is of them. */
 async function readStart(path: string, length: number): Promise<Uint8Array> {
+  const read = await readWindow(path, (size) => ({ start: 0, length: Math.min(length, size) }));
+  return read?.bytes ?? new Uint8Array();
+}
+
+interface Window {
+  readonly start: number;
+  readonly length: number;
+}
+
+/** Undefined when there is no such file, or nothing in it there. */
+async function readWindow(
+  path: string,
+  windowOf: (size: number) => Window,
+): Promise<{ readonly start: number; readonly bytes: Uint8Array } | undefined> {
   try {
     // Whatever stands in its place, a FIFO or a link, holds nothing up and leads nowhere.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
     try {
-      const { size } = await file.stat();
-      const buffer = Buffer.alloc(Math.min(length, size));
-      const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-      return buffer.subarray(0, bytesRead);
+      const { start, length } = windowOf((await file.stat()).size);
+      if (length <= 0) return undefined;
+      const buffer = Buffer.alloc(length);
+      const { bytesRead } = await file.read(buffer, 0, length, start);
+      return { start, bytes: buffer.subarray(0, bytesRead) };
     } finally {
       await file.close();
     }
   } catch (error) {
-    if (nothingThere.has(errnoOf(error) ?? '')) return new Uint8Array();
+    if (nothingThere.has(errnoOf(error) ?? '')) return undefined;
     throw error;
   }
 }

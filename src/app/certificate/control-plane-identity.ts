@@ -5,10 +5,10 @@ import { validityOf } from '../../domain/certificate/validity.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { AuthorityMaker } from '../../ports/certificate/authority-maker.js';
-import type { CertificateAuthority } from '../../ports/certificate/certificate-authority.js';
 import type { Clock } from '../../ports/clock.js';
 import type { ControlStore } from '../../ports/store/control-store.js';
 import type { Sealer } from '../../ports/store/sealer.js';
+import { IssuerAuthority } from './issuer-authority.js';
 
 export interface ControlPlaneIdentityConfig {
   readonly store: ControlStore;
@@ -19,9 +19,9 @@ export interface ControlPlaneIdentityConfig {
 }
 
 /** One for each trust: a server of one port is none at another, and no node is an admin. */
-export type Authorities = Readonly<Record<Issuer, CertificateAuthority>>;
+export type Authorities = Readonly<Record<Issuer, IssuerAuthority>>;
 
-const names: Readonly<Record<Issuer, string>> = {
+export const commonNames: Readonly<Record<Issuer, string>> = {
   l1: 'Holdfast registration root',
   l2: 'Holdfast node root',
   admin: 'Holdfast admin root',
@@ -44,9 +44,9 @@ export class ControlPlaneIdentity {
       this.#issuer('admin', options),
     ]);
     return {
-      l1: await maker.open(l1, options),
-      l2: await maker.open(l2, options),
-      admin: await maker.open(admin, options),
+      l1: new IssuerAuthority(l1, await maker.open(l1, options)),
+      l2: new IssuerAuthority(l2, await maker.open(l2, options)),
+      admin: new IssuerAuthority(admin, await maker.open(admin, options)),
     };
   }
 
@@ -55,7 +55,7 @@ export class ControlPlaneIdentity {
     const found = await this.#stored(issuer, options);
     if (found !== undefined) return found;
     const serial = serialOf(randomBytes(SERIAL_BYTES));
-    const made = await maker.makeRoot({ commonName: names[issuer], serial, ...validityOf('root', clock.now()) }, options);
+    const made = await maker.makeRoot({ commonName: commonNames[issuer], serial, ...validityOf('root', clock.now()) }, options);
     const key = issuerKey(issuer);
     const write = { key, value: sealer.seal(key, encodeRecord(made)) };
     if ((await store.commit([{ key, version: 0n }], [write], options)) !== undefined) return made;

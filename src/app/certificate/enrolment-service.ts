@@ -1,4 +1,4 @@
-import { certificateKey, nodeKey } from '../../domain/certificate/records.js';
+import { certificateKey, type HeldCertificate, nodeKey } from '../../domain/certificate/records.js';
 import { RegistrationLimits } from '../../domain/certificate/registration-limits.js';
 import { revocationOf } from '../../domain/certificate/revocation.js';
 import { afterIssue, afterUse } from '../../domain/certificate/succession.js';
@@ -8,7 +8,7 @@ import { formatInstant, roughly } from '../../domain/kernel/instant.js';
 import { aid, nid } from '../../domain/link/model.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { CallOptions } from '../../ports/call-options.js';
-import type { CertificateAuthority, ProvenKey } from '../../ports/certificate/certificate-authority.js';
+import type { ProvenKey } from '../../ports/certificate/certificate-authority.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Enrolment, IssuedPair, RegisterCall, RenewOptions } from '../../ports/driving/enrolment.js';
 import type { NodeIdentity, PeerNode } from '../../ports/driving/node-streams.js';
@@ -16,6 +16,7 @@ import type { Logger } from '../../ports/logger.js';
 import type { ControlStore } from '../../ports/store/control-store.js';
 import type { EnrolmentView } from './enrolment-view.js';
 import { FirstUse } from './first-use.js';
+import type { IssuerAuthority } from './issuer-authority.js';
 import { NodeIssuer } from './node-issuer.js';
 import { RecordStore, writeCertificate, writeNode, writeRevocation } from './record-store.js';
 import { type Registered, Registering, TokenRefusal } from './registering.js';
@@ -30,7 +31,7 @@ export interface EnrolmentConfig {
   readonly store: ControlStore;
   readonly view: EnrolmentView;
   /** That of nodes. */
-  readonly authority: CertificateAuthority;
+  readonly authority: IssuerAuthority;
   readonly audit: Pick<AuditLog, 'append'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -40,6 +41,14 @@ export interface EnrolmentConfig {
   readonly onEvent: (event: EnrolmentEvent) => void;
   /** Before the answer of a registration that is stored; a failure of it is logged. */
   readonly onRegistered: (node: Pick<NodeIdentity, 'nid' | 'aid'>, options: CallOptions) => Promise<void>;
+}
+
+/** Registrations since the start. `refused`: by the caller's fault; `limited`: not looked at; `failed`: by ours. */
+export interface EnrolmentCounters {
+  readonly registered: number;
+  readonly refused: number;
+  readonly limited: number;
+  readonly failed: number;
 }
 
 const TRIES = 5;
@@ -60,6 +69,7 @@ export class EnrolmentService implements Enrolment {
   readonly #registering: Registering;
   readonly #firstUse: FirstUse;
   readonly #guard: RenewalGuard;
+  #counters: EnrolmentCounters = { registered: 0, refused: 0, limited: 0, failed: 0 };
 
   constructor(config: EnrolmentConfig) {
     this.#config = config;
@@ -74,20 +84,29 @@ export class EnrolmentService implements Enrolment {
     });
   }
 
+  get counters(): EnrolmentCounters {
+    return this.#counters;
+  }
+
   async register(call: RegisterCall, options: CallOptions): Promise<Registered> {
     this.#admitTry(call.address);
     try {
       const answer = await this.#registering.register(call, options);
       if (answer instanceof TokenRefusal) throw await this.#refused(call, answer, options);
       this.#config.logger.info('a node has registered', { nid: answer.nid, aid: call.aid, address: call.address });
+      this.#count('registered');
       await this.#tell(answer.nid, call.aid, options);
       return answer;
     } catch (error) {
-      if (error instanceof AgentError && callersFault.has(error.code)) {
-        this.#limits.failed(call.address, this.#config.clock.monotonic());
-      }
+      const isCallers = error instanceof AgentError && callersFault.has(error.code);
+      if (isCallers) this.#limits.failed(call.address, this.#config.clock.monotonic());
+      this.#count(isCallers ? 'refused' : 'failed');
       throw error;
     }
+  }
+
+  #count(counter: keyof EnrolmentCounters): void {
+    this.#counters = { ...this.#counters, [counter]: this.#counters[counter] + 1 };
   }
 
   async #tell(id: string, account: string, options: CallOptions): Promise<void> {
@@ -134,6 +153,7 @@ export class EnrolmentService implements Enrolment {
   #admitTry(address: string): void {
     const verdict = this.#limits.admit(address, this.#config.clock.monotonic());
     if (verdict === 'ok') return;
+    this.#count('limited');
     this.#config.logger.warn('a registration was held back', { address, limit: verdict });
     throw new AgentError('certificate.too_many', {
       problem: verdict === 'address' ? 'too many tries from this address have failed' : 'too many register at once',
@@ -190,14 +210,14 @@ export class EnrolmentService implements Enrolment {
 
   /** The answer to the same request was lost. */
   async #sameAnswer(
-    pending: { readonly serial: string; readonly fingerprint: string } | undefined,
+    pending: HeldCertificate | undefined,
     proven: ProvenKey | undefined,
     options: CallOptions,
   ): Promise<IssuedPair | undefined> {
     if (pending === undefined || proven === undefined || pending.fingerprint !== proven.fingerprint) return undefined;
     const stored = await this.#records.certificate(pending.serial, options);
     if (stored === undefined) return undefined;
-    return { privateKey: '', certificate: stored.record.certificate, ca: this.#issuer.root };
+    return { privateKey: '', certificate: stored.record.certificate, ca: this.#issuer.rootAt(pending.issued) };
   }
 }
 

@@ -2,9 +2,10 @@ import { SERIAL_BYTES, serialOf } from '../../domain/certificate/names.js';
 import type { CertificateRecord, HeldCertificate } from '../../domain/certificate/records.js';
 import { validityOf } from '../../domain/certificate/validity.js';
 import type { CallOptions } from '../../ports/call-options.js';
-import type { CertificateAuthority, ProvenKey } from '../../ports/certificate/certificate-authority.js';
+import type { ProvenKey } from '../../ports/certificate/certificate-authority.js';
 import type { IssuedPair } from '../../ports/driving/enrolment.js';
 import type { NodeIdentity } from '../../ports/driving/node-streams.js';
+import type { IssuerAuthority } from './issuer-authority.js';
 
 /** A certificate for a node, in the forms in which it is answered and kept. */
 export interface IssuedNode {
@@ -15,17 +16,17 @@ export interface IssuedNode {
 
 /** Certifies nodes. What it issues counts only once it stands in the store. */
 export class NodeIssuer {
-  readonly #authority: CertificateAuthority;
+  readonly #authority: IssuerAuthority;
   readonly #randomBytes: (count: number) => Uint8Array;
 
-  constructor(authority: CertificateAuthority, randomBytes: (count: number) => Uint8Array) {
+  constructor(authority: IssuerAuthority, randomBytes: (count: number) => Uint8Array) {
     this.#authority = authority;
     this.#randomBytes = randomBytes;
   }
 
-  /** PEM of the root. */
-  get root(): string {
-    return this.#authority.root;
+  /** PEM of the root of a certificate that was issued at this time, wall clock, milliseconds. */
+  rootAt(issued: number): string {
+    return this.#authority.rootAt(issued);
   }
 
   /** @throws AgentError `certificate.csr_invalid` */
@@ -38,10 +39,11 @@ export class NodeIssuer {
     const { key, privateKey } = proven === undefined ? await this.#authority.makeKey(options) : { key: proven, privateKey: '' };
     const serial = serialOf(this.#randomBytes(SERIAL_BYTES));
     const validity = validityOf(proven === undefined ? 'madeKey' : 'ownKey', now);
+    const ca = this.#authority.root;
     const certificate = await this.#authority.issue({ identity, key, serial, ...validity }, options);
     const { nid, registration } = identity;
     return {
-      pair: { privateKey, certificate, ca: this.root },
+      pair: { privateKey, certificate, ca },
       held: { serial, fingerprint: key.fingerprint, issued: now, notAfter: validity.notAfter },
       record: { serial, nid, registration, notAfter: validity.notAfter, certificate },
     };

@@ -16,8 +16,8 @@ export interface OwnCertificatesConfig {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** `ca` is the root that those who are called, or who call, are judged by. */
-export type OwnPair = Pair & Validity & { readonly serial: string };
+/** `ca` is the root that those who are called, or who call, are judged by; `chain` is behind the certificate of a server, PEM or empty. */
+export type OwnPair = Pair & Validity & { readonly serial: string; readonly chain: string };
 
 /** Certificates of the control plane's own servers, and of those who operate it. Their keys are kept nowhere here. */
 export class OwnCertificates {
@@ -32,9 +32,18 @@ export class OwnCertificates {
    * @param name of this replica @param hosts names and addresses under which it is called
    * @throws AgentError `certificate.failed`; RangeError for a name that is none
    */
-  server(port: 'l1' | 'l2' | 'admin', name: string, hosts: readonly string[], options: CallOptions): Promise<OwnPair> {
+  async server(port: 'l1' | 'l2' | 'admin', name: string, hosts: readonly string[], options: CallOptions): Promise<OwnPair> {
     const identity = { role: 'server', name: certificateName(name) } as const;
-    return this.#make(this.#config.authorities[port], identity, 'server', hosts, options);
+    const authority = this.#config.authorities[port];
+    const { chain } = authority;
+    const pair = await this.#make(authority, identity, 'server', hosts, options);
+    return { ...pair, chain, certificate: `${pair.certificate}${chain}` };
+  }
+
+  /** Whether the pair of a port is of the present root, and shown as it is to be. */
+  isOfPresentRoot(port: 'l1' | 'l2' | 'admin', { ca, chain }: OwnPair): boolean {
+    const authority = this.#config.authorities[port];
+    return ca === authority.root && chain === authority.chain;
   }
 
   /** For somebody who operates the control plane, for a year. @throws AgentError `certificate.failed`; RangeError for no name */
@@ -54,7 +63,8 @@ export class OwnCertificates {
     const { key, privateKey } = await maker.makeKey(options);
     const validity = validityOf(lifetime, clock.now());
     const serial = serialOf(randomBytes(SERIAL_BYTES));
+    const ca = authority.root;
     const certificate = await authority.issue({ identity, key, serial, hosts, ...validity }, options);
-    return { certificate, privateKey, ca: authority.root, serial, ...validity };
+    return { certificate, privateKey, ca, serial, chain: '', ...validity };
   }
 }

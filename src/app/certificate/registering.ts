@@ -150,10 +150,10 @@ export class Registering {
     }
   }
 
-  async #answerAgain({ nid: id, serial }: TokenUse, options: CallOptions): Promise<Registered | TokenRefusal> {
+  async #answerAgain({ at, nid: id, serial }: TokenUse, options: CallOptions): Promise<Registered | TokenRefusal> {
     const stored = await this.#records.certificate(serial, options);
     if (stored === undefined) return new TokenRefusal(`its node ${id} has another certificate by now`);
-    return { privateKey: '', certificate: stored.record.certificate, ca: this.#config.issuer.root, nid: id };
+    return { privateKey: '', certificate: stored.record.certificate, ca: this.#config.issuer.rootAt(at), nid: id };
   }
 
   async #reissue(

@@ -25,6 +25,8 @@ export interface RenewalConfig {
    * machine that has the stream.
    */
   readonly linked: (options: CallOptions) => Promise<void>;
+  /** Fingerprint of a root, as heartbeats name it; undefined when it is none. */
+  readonly fingerprintOf: (root: string) => string | undefined;
   /** A new pair is in use on disk: connections are to be made with it from now on. */
   readonly onRenewed: (pair: StoredPair) => void;
 }
@@ -51,6 +53,9 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   #renewals: readonly number[] = [];
   /** Serial of a kept pair that was refused: another one is asked for. */
   #refused: string | undefined;
+  /** By which nodes are certified now, and when this node asks for a certificate of it, on the monotonic clock. */
+  #root: { readonly fingerprint: string; readonly dueAt: number } | undefined;
+  readonly #stop = new AbortController();
   /** Drawn once for a certificate: otherwise each look would move the time. */
   #jitter: { readonly serial: string; readonly value: number } | undefined;
 
@@ -76,12 +81,28 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
   async ready(): Promise<void> {}
 
   async stop(): Promise<void> {
+    this.#stop.abort();
     await this.#loop.stop();
   }
 
   /** Looks now, or as soon as the last look is a minute ago: the certificate is refused, or the clock was set. */
   look(): void {
     this.#loop.markDirty();
+  }
+
+  /**
+   * The control plane says by which root it certifies nodes. A node whose certificate is of another one asks for its next one, at a time
+   * within `spreadMs`: all nodes learn of a new root at once.
+   */
+  rootIs(fingerprint: string, spreadMs: number): void {
+    if (this.#root?.fingerprint === fingerprint) return;
+    const { clock, random } = this.#config;
+    const inMs = random() * spreadMs;
+    this.#root = { fingerprint, dueAt: clock.monotonic() + inMs };
+    clock.sleep(inMs, this.#stop).then(
+      () => this.#loop.markDirty(),
+      () => {},
+    );
   }
 
   problems(): readonly StatusProblem[] {
@@ -111,7 +132,7 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
     // Also of a registration that died before its pair was in use: its token is spent.
     if (staged !== undefined && staged.serial !== this.#refused) return this.#adopt(staged, options);
     if (current === undefined) return;
-    if (clock.now() < renewalTime(current, this.#jitterOf(current))) return;
+    if (clock.now() < renewalTime(current, this.#jitterOf(current)) && !this.#isOfFormerRoot(current)) return;
     if (nextRenewalAt(this.#renewals, clock.now()) > clock.now()) return;
     await this.#adopt(await this.#fetch(current, options), options);
   }
@@ -142,6 +163,13 @@ export class RenewalSubsystem implements Subsystem, ProblemSource {
     this.#current = pair;
     logger.info('the certificate of this node was renewed', { serial: pair.serial, until: formatInstant(pair.notAfter) });
     onRenewed(pair);
+  }
+
+  #isOfFormerRoot({ ca }: StoredPair): boolean {
+    const { clock, fingerprintOf } = this.#config;
+    if (this.#root === undefined || clock.monotonic() < this.#root.dueAt) return false;
+    const own = fingerprintOf(ca);
+    return own !== undefined && own !== this.#root.fingerprint;
   }
 
   #jitterOf({ serial }: StoredPair): number {

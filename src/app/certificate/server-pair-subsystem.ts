@@ -25,7 +25,8 @@ export interface ServerPairConfig {
 
 /** The wall clock may be set meanwhile. */
 const CHECK_MS = 60 * 60_000;
-const LEAST_GAP_MS = 60_000;
+/** A root that has followed another is to be shown soon. */
+const LEAST_GAP_MS = 1_000;
 
 /** The certificate of one port of the control plane: made at start, before the port is opened, and in time while it runs. */
 export class ServerPairSubsystem implements Subsystem {
@@ -54,6 +55,16 @@ export class ServerPairSubsystem implements Subsystem {
     return this.#pair;
   }
 
+  /** Wall clock, milliseconds; undefined before the start. */
+  get expiresAt(): number | undefined {
+    return this.#pair?.notAfter;
+  }
+
+  /** Looks soon whether another pair is due: the root has changed. */
+  look(): void {
+    this.#loop.markDirty();
+  }
+
   async start(signal: AbortSignal): Promise<void> {
     this.#pair = await this.#make({ signal });
     this.#loop.start();
@@ -66,8 +77,8 @@ export class ServerPairSubsystem implements Subsystem {
   }
 
   async #renewIfDue(options: CallOptions): Promise<void> {
-    const { clock, logger, onRenewed } = this.#config;
-    if (clock.now() < renewalTime(this.pair(), 0)) return;
+    const { clock, logger, onRenewed, own, port } = this.#config;
+    if (clock.now() < renewalTime(this.pair(), 0) && own.isOfPresentRoot(port, this.pair())) return;
     this.#pair = await this.#make(options);
     logger.info(`${this.name}: made anew`, { until: formatInstant(this.#pair.notAfter) });
     onRenewed();

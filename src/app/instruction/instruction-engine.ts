@@ -1,4 +1,4 @@
-import { isSecret } from '../../domain/instruction/catalogue.js';
+import { isSecret, kindOf } from '../../domain/instruction/catalogue.js';
 import type { Reading } from '../../domain/instruction/kinds/kind.js';
 import {
   type Answer,
@@ -18,7 +18,7 @@ import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { Clock } from '../../ports/clock.js';
 import type { InstructionMemory, InstructionSnapshot } from '../../ports/driving/instruction-memory.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
-import type { Journal, JournalChange } from '../../ports/instruction/journal.js';
+import type { Journal, JournalChange, StoredReply } from '../../ports/instruction/journal.js';
 import type { ServiceManager } from '../../ports/instruction/service-manager.js';
 import type { TaskRunner } from '../../ports/instruction/task-runner.js';
 import type { Logger } from '../../ports/logger.js';
@@ -31,6 +31,7 @@ import { type CapabilityEffects, Effects } from './effects.js';
 import { encodeAnswer, replyBytes } from './encode.js';
 import { Housekeeping } from './housekeeping.js';
 import { Intake } from './intake.js';
+import { LiveOutput } from './live-output.js';
 import { decodePayload } from './payload.js';
 import { RecentReads } from './reads.js';
 import { Recovery } from './recovery.js';
@@ -70,6 +71,8 @@ export interface InstructionEngineParts {
   /** The whole environment of a script. */
   readonly scriptEnv: Readonly<Record<string, string>>;
   readonly effects: CapabilityEffects;
+  /** Of messages that this agent begins. */
+  readonly newTag: () => string;
   readonly reading: Reading;
 }
 
@@ -78,6 +81,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
   readonly name = 'instructions';
   readonly #parts: InstructionEngineParts;
   readonly #results: Results;
+  readonly #live: LiveOutput;
   readonly #workbench: Workbench;
   readonly #intake: Intake;
   readonly #recovery: Recovery;
@@ -97,12 +101,14 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     const { journal, audit, tasks, web, services, clock, bootTime, logger, sha256, nodeIsReady, boot } = parts;
     const records: Records = {
       save: (item) => this.#save(item),
+      began: (item) => this.#began(item),
       finished: (item, ended) => this.#finished(item, ended),
     };
     const scripts = new ScriptEffect({ web, tasks, clock, sha256, sources: parts.sources, env: parts.scriptEnv });
     const effects = new Effects({ ...parts.effects, web, services, scripts, nodeIsReady });
     const shared = { journal, tasks, clock, bootTime, logger, records, effects, sha256, boot, reading: parts.reading };
     this.#parts = parts;
+    this.#live = new LiveOutput({ tasks, clock, logger, newTag: parts.newTag });
     this.#results = new Results({ ...shared, upload: parts.upload });
     this.#workbench = new Workbench(shared);
     this.#trail = new AuditTrail({ audit, logger, onFailure: parts.onAuditFailure });
@@ -141,6 +147,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     this.#current = { session, fleet };
     if (server !== undefined) this.#noteEpoch(fleet, server.epoch);
     this.#results.opened(session, fleet);
+    this.#live.opened(session, fleet);
     this.#intake.settle(fleet, server?.capabilities.has('redeliver') ?? false);
   }
 
@@ -183,6 +190,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
   #disconnect(): void {
     this.#current = undefined;
     this.#results.closed();
+    this.#live.closed();
   }
 
   #receive(session: LinkSession, fleet: string, message: ServerMessage): void {
@@ -195,7 +203,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     const epoch = message.epoch ?? session.server?.epoch;
     const who = session.server === undefined ? 'server:older' : `server:${session.server.server}@${epoch}`;
     const times = { receivedAt: clock.now(), receivedMonotonic: clock.monotonic(), receivedBootTime: bootTime() };
-    const request = readRequest(message, { key, who, epoch, policy: policy(), sha256, reading, ...times });
+    const request = readRequest(message, { key, who, epoch, session, policy: policy(), sha256, reading, ...times });
     if (request !== undefined) this.#intake.accept(request);
     else this.#special(message, key, who);
   }
@@ -253,15 +261,25 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     await this.#parts.journal.commit([{ change: 'row', row }], { signal: NEVER });
   }
 
+  /** Only scripts say things as they go, and one in the background is nobody's. */
+  #began({ row }: Item): () => void {
+    if (row.type !== 'RUN_REMOTE_SCRIPT' || row.background) return () => {};
+    return this.#live.follow(row, taskIdOf(row, this.#parts.sha256));
+  }
+
   /** The third commit, and the reply after it (engine.md A1, A3). */
-  async #finished({ row, rule, scheduling }: Item, { outcome, result }: Ended): Promise<void> {
-    const reply = encodeAnswer(result.answer);
+  async #finished(item: Item, { outcome, result }: Ended): Promise<void> {
+    const { row, rule, scheduling } = item;
+    const said = encodeAnswer(result.answer);
+    const prompt = kindOf(row.type)?.replyWithinMs;
+    // What is of use at once or never is kept as silence: nobody gets it again (engine.md A18).
+    const reply = prompt === undefined ? said : 'none';
     this.#count(`finished_${outcome}`);
     const key = { fleet: row.fleet, tag: row.tag };
     if (scheduling.repeat === 'read') {
-      this.#reads.answered(keyText(key), reply);
+      this.#reads.answered(keyText(key), said);
       void this.#trail.outcome(row, rule, outcome);
-      this.#results.say(key, reply);
+      this.#results.say(key, said, prompt === undefined ? undefined : item.received?.session);
       return;
     }
     const changes: readonly JournalChange[] = [
@@ -271,8 +289,16 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     ];
     const [written] = await Promise.all([this.#commit(changes), this.#trail.outcome(row, rule, outcome)]);
     const sent = this.#results.add({ row, reply, bytes: replyBytes(reply), unwritten: written ? undefined : changes });
+    if (prompt !== undefined) this.#sayPromptly(item, said, prompt);
     if (row.task !== undefined && !row.background) this.#forget(key);
     void this.#afterwards(row, sent, result.afterwards);
+  }
+
+  /** On the stream that asked, and in time: a late `ok` names a holder that the server has left (engine.md A8). */
+  #sayPromptly({ row, received }: Item, reply: StoredReply, withinMs: number): void {
+    if (received === undefined) return;
+    const { session, at } = received;
+    if (this.#parts.bootTime() - at <= withinMs) this.#results.say({ fleet: row.fleet, tag: row.tag }, reply, session);
   }
 
   /** False when it is kept in memory until there is room. */

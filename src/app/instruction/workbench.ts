@@ -8,6 +8,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { TaskId, TaskRunner } from '../../ports/instruction/task-runner.js';
 import type { Logger } from '../../ports/logger.js';
 import { messageOf } from '../agent/managed-subsystem.js';
+import type { LinkSession } from '../link/link-session.js';
 import type { EffectContext, EffectResult } from './effects.js';
 import { keyOf } from './results.js';
 import { CANCELLED_RUNNING } from './script-effect.js';
@@ -30,6 +31,8 @@ export interface Item {
   /** Whether the server said so, or it is only too late for an older one. */
   readonly expires: boolean;
   readonly failure: (text: string) => Answer;
+  /** When and on which stream it came, boot-time clock; undefined for one of an earlier process. */
+  readonly received: { readonly at: number; readonly session: LinkSession } | undefined;
 }
 
 export interface Ended {
@@ -41,6 +44,8 @@ export interface Ended {
 export interface Records {
   /** Durable when it resolves; nothing at all for a read. @throws AgentError `journal.unavailable` */
   save(item: Item): Promise<void>;
+  /** It is carried out from now on, until what this gives is called. Does not throw. */
+  began(item: Item): () => void;
   /** The end of it: resolves when its result is durable. Does not throw. */
   finished(item: Item, ended: Ended): Promise<void>;
 }
@@ -202,8 +207,10 @@ export class Workbench {
     this.#running.set(item.id, running);
     const over = new AbortController();
     this.#armDeadline(item, running, over.signal);
+    const stopped = this.#parts.records.began(item);
     const ended = await this.#outcome(item, running, work);
     over.abort();
+    stopped();
     this.#running.delete(item.id);
     if (ended !== undefined) await this.#end(item, ended);
   }
@@ -253,6 +260,7 @@ export class Workbench {
     return {
       signal,
       task: this.#taskOf(item),
+      receivedAt: item.received?.at,
       step: item.row.step,
       reached: async (step) => {
         item.row = { ...item.row, step };

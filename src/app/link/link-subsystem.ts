@@ -2,7 +2,14 @@ import type { AuditHead } from '../../domain/audit/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { EpochFence } from '../../domain/link/epoch-fence.js';
 import type { Heartbeat } from '../../domain/link/heartbeat.js';
-import type { AgentFacts, Epoch, ServerFacts, ServerMessage } from '../../domain/link/model.js';
+import {
+  type AgentFacts,
+  type Capabilities,
+  type Epoch,
+  NO_JOURNAL,
+  type ServerFacts,
+  type ServerMessage,
+} from '../../domain/link/model.js';
 import { OwnTags } from '../../domain/link/own-tags.js';
 import { addressOrder, type LostLink, planReconnect } from '../../domain/link/reconnect.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -16,7 +23,7 @@ import { messageOf } from '../agent/managed-subsystem.js';
 import type { Subsystem } from '../agent/subsystem.js';
 import { type AnsweredBeat, Conversation, type LinkCounts } from './conversation.js';
 import { linkProblems } from './link-problems.js';
-import type { LinkSession, LinkUser } from './link-session.js';
+import type { AnsweredHeartbeat, LinkSession, LinkUser } from './link-session.js';
 import { RoleKeeper } from './role-keeper.js';
 
 /** Of another connection that is to take the link over, to its first heartbeat's answer. */
@@ -37,8 +44,12 @@ export interface LinkSubsystemParts {
   /** Said in heartbeats instead of the connection's own address. */
   readonly nodeIp: string | undefined;
   readonly auditHead: () => AuditHead | undefined;
+  /** The root by which the server certifies nodes now, at each answered heartbeat; and over which time what all nodes do is to be spread. */
+  readonly onRoot: (fingerprint: string, spreadMs: number) => void;
   readonly newTag: () => string;
   readonly clock: Clock;
+  /** Milliseconds since the machine started, counting while it sleeps. */
+  readonly bootTime: () => number;
   /** From 0 up to, not with, 1. */
   readonly random: () => number;
   readonly logger: Logger;
@@ -254,23 +265,26 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
 
   /** A stream whose users are told when it opens: from then on it is the current one. */
   async #converse(index: number, onOpened: () => void, options: CallOptions): Promise<Conversation> {
-    const { link, addresses, facts, clock, newTag } = this.#parts;
+    const { link, addresses, facts, clock, bootTime, newTag } = this.#parts;
     const address = addresses[index];
     if (address === undefined) throw new AgentError('link.unreachable', { problem: NO_ADDRESS });
     const stream = await link.open(address, { ...facts(), session: ++this.#streams }, options);
     const conversation: Conversation = new Conversation({
       stream,
       clock,
+      bootTime,
       newTag,
       ownTags: this.#ownTags,
       counts: this.#counts,
       beat: () => this.#beat(stream.localAddress()),
       isOld: (server, message) => this.#isOld(server, message),
+      onRoot: (root) => this.#safely(() => this.#parts.onRoot(root, this.#spreadMs)),
       onOpened: () => {
         this.#opened({ conversation, index, since: clock.now() });
         onOpened();
       },
       onMessage: (session, message) => this.#received(session, message),
+      onAnswered: (session, beat) => this.#answered(session, beat),
     });
     this.#open.add(conversation);
     void conversation.ended.then(() => this.#ended(conversation));
@@ -343,6 +357,11 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
     this.#parts.logger.debug('nobody takes a message of the control plane', { type: message.type });
   }
 
+  #answered(session: LinkSession, beat: AnsweredHeartbeat): void {
+    if (session !== this.#current?.conversation.session) return;
+    for (const user of this.#parts.users) this.#safely(() => user.answered?.(session, beat));
+  }
+
   #isOld(server: ServerFacts | undefined, { epoch }: ServerMessage): boolean {
     // A message may leave out the epoch of its stream.
     return server !== undefined && !this.#fence.admit(server.fleet, epoch ?? server.epoch);
@@ -354,16 +373,20 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
   }
 
   #beat(localAddress: string): Heartbeat {
-    const { version, nodeIp, auditHead, facts } = this.#parts;
+    const { version, nodeIp, auditHead } = this.#parts;
     const { roles, known } = this.#roles.latest();
     this.#roles.refresh();
+    const facts = this.#safely(this.#parts.facts);
+    const capabilities: Capabilities = facts?.capabilities ?? new Set();
+    const hasJournal = capabilities.has('journal') && facts?.journal.id !== NO_JOURNAL.id;
     return {
       externalIpAddress: nodeIp ?? localAddress,
       ...roles,
       version,
       rolesKnown: known,
-      capabilities: this.#safely(() => facts().capabilities) ?? new Set(),
+      capabilities,
       auditHead: this.#safely(auditHead),
+      journal: hasJournal ? facts?.journal : undefined,
     };
   }
 

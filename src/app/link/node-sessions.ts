@@ -12,11 +12,18 @@ import {
   type StreamChanges,
   type StreamParty,
 } from '../../domain/link/fence.js';
-import { heartbeatAnswer, readHeartbeat } from '../../domain/link/heartbeat.js';
+import { heartbeatAnswer, readHeartbeat, type VipWord } from '../../domain/link/heartbeat.js';
 import { type Capabilities, HEARTBEAT_TYPE, type LinkMessage, type Nid, type ServerFacts } from '../../domain/link/model.js';
 import { decodeStream, type StreamRecord, streamAgentOf, streamPrefix } from '../../domain/link/stream-record.js';
 import type { Clock } from '../../ports/clock.js';
-import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode, StreamEnd } from '../../ports/driving/node-streams.js';
+import type {
+  NodeIdentity,
+  NodeStream,
+  NodeStreamHandler,
+  NodeStreams,
+  PeerNode,
+  StreamEnd,
+} from '../../ports/driving/node-streams.js';
 import type { Logger } from '../../ports/logger.js';
 import type { ControlStore, StoreChange } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
@@ -29,8 +36,8 @@ import { type KeptStream, StreamEpochs } from './stream-epochs.js';
 /** Agents come back at 100 a second after a restart, and never all within less than this (engine.md I3). */
 const LEAST_SPREAD_MS = 10_000;
 const COME_BACK_PER_SECOND = 100;
-/** An agent that is answered at all is one that is known. */
-const HEALTHY = { isHealthy: true, message: '' };
+/** On a stream that is not the current one nothing is said of who has what. */
+const NOT_HERE = 'unknown';
 const IS_OLD: StreamEnd = { status: 'superseded', message: 'SUPERSEDED: this process has a newer stream' };
 /** An agent gives a move to another connection so long. */
 const DRAIN_MS = 20_000;
@@ -49,15 +56,21 @@ export interface NodeSessionsParts {
   readonly capabilities: Capabilities;
   /** Unanswered instructions that a node may have. */
   readonly window: number;
+  /** Fingerprint of the root of the nodes' certificates that are made now. */
+  readonly root: () => string;
   /** Asked in this order whose a message is. */
   readonly users: readonly NodeUser[];
   readonly newId: () => string;
   /** Whether the users know what they must know before they see a stream: a result that nobody knows yet would be lost. */
   readonly isReady: () => boolean;
+  /** Whether a node has the virtual IP, as far as it is known at this moment; undefined where nobody decides it. */
+  readonly vip: (node: NodeIdentity) => VipWord | undefined;
 }
 
 /** What is counted, since the start. */
 export interface SessionCounters {
+  readonly opened: number;
+  readonly heartbeats: number;
   /** Messages that were nobody's: replies to what nobody asked, above all of older agents. */
   readonly unclaimed: number;
   readonly superseded: number;
@@ -77,7 +90,7 @@ export class NodeSessions implements NodeStreams {
   /** Until when two machines are said to have one node's certificate. */
   readonly #troubleUntil = new Map<Nid, number>();
   readonly #stop = new AbortController();
-  #counters: SessionCounters = { unclaimed: 0, superseded: 0, duplicates: 0 };
+  #counters: SessionCounters = { opened: 0, heartbeats: 0, unclaimed: 0, superseded: 0, duplicates: 0 };
 
   constructor(parts: NodeSessionsParts) {
     this.#parts = parts;
@@ -160,7 +173,8 @@ export class NodeSessions implements NodeStreams {
     const { nid, registration } = stream.node.identity;
     const { clock, server, newId } = this.#parts;
     const claim = { server, stream: newId(), at: clock.now(), address: stream.node.address, agent: stream.agent };
-    const { record, fence } = await this.#epochs.raise({ nid, registration, known }, claim, { signal });
+    const heard = this.#parts.presence.journalOf(stream.node.identity);
+    const { record, fence } = await this.#epochs.raise({ nid, registration, known, heard }, claim, { signal });
     const session = new OpenSession({ stream, record, fence, holdMs: () => this.#holdMs(nid) });
     const handler = {
       received: (message: LinkMessage) => this.#received(session, message),
@@ -248,7 +262,7 @@ export class NodeSessions implements NodeStreams {
   }
 
   #countDuplicate(nid: Nid, turnedAway: string, stays: string): void {
-    this.#counters = { ...this.#counters, duplicates: this.#counters.duplicates + 1 };
+    this.#count('duplicates');
     this.#parts.logger.error('two machines have the certificate of one node', { nid, turnedAway, stays });
   }
 
@@ -261,6 +275,7 @@ export class NodeSessions implements NodeStreams {
       else this.#supersede(former, session.epoch);
     }
     this.#current.set(nid, session);
+    this.#count('opened');
     this.#parts.presence.opened(session);
     for (const user of this.#parts.users) user.opened(session);
   }
@@ -290,28 +305,45 @@ export class NodeSessions implements NodeStreams {
   }
 
   #supersede(session: OpenSession, epoch: bigint): void {
-    this.#counters = { ...this.#counters, superseded: this.#counters.superseded + 1 };
+    this.#count('superseded');
     session.end({ status: 'superseded', message: `SUPERSEDED epoch ${epoch}` });
     this.#closed(session);
   }
 
   #received(session: OpenSession, message: LinkMessage): void {
     if (session.signal.aborted) {
-      if (message.type === HEARTBEAT_TYPE) void session.answer(heartbeatAnswer(HEALTHY, message.tag));
+      if (message.type === HEARTBEAT_TYPE) void session.answer(this.#healthy(message.tag, NOT_HERE));
     } else if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
-    else if (!this.#parts.users.some((user) => user.received(session, message))) {
-      this.#counters = { ...this.#counters, unclaimed: this.#counters.unclaimed + 1 };
-    }
+    else if (!this.#parts.users.some((user) => user.received(session, message))) this.#count('unclaimed');
+  }
+
+  /** An agent that is answered at all is one that is known. */
+  #healthy(tag: string, vip: VipWord | undefined): LinkMessage {
+    return heartbeatAnswer({ isHealthy: true, message: '', vip, root: this.#parts.root() }, tag);
   }
 
   /** Answered before anything is looked at: an older agent gives up after 10 s, whatever the store does (engine.md C6). */
   #beat(session: OpenSession, { tag, jsonB64 }: LinkMessage): void {
-    void session.send(heartbeatAnswer(HEALTHY, tag));
+    void session.send(this.#healthy(tag, this.#parts.vip(session.identity)));
     session.sign();
+    this.#count('heartbeats');
     const { nid } = session.identity;
-    if (this.#parts.presence.beat(nid, readHeartbeat(jsonB64)))
-      this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
+    const lost = this.#parts.presence.beat(nid, readHeartbeat(jsonB64));
+    if (lost.auditEnd) this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
+    if (lost.journal) void this.#forgotten(session);
     this.#recover(session);
+  }
+
+  /** Its next stream begins without a memory (engine.md A12). When the store does not take it, the next beat says so again. */
+  async #forgotten(session: OpenSession): Promise<void> {
+    const { nid } = session.identity;
+    this.#parts.logger.error('the journal of a node is gone, or an older copy of it was put back', { nid });
+    try {
+      await this.#epochs.forgotten(session, this.#stop);
+      session.end({ status: 'unavailable', message: 'JOURNAL_LOST: what was delivered is not in the journal any more' });
+    } catch (error) {
+      this.#parts.logger.warn('that the journal of a node is gone could not be written', { nid, error });
+    }
   }
 
   /** What is over for long is no longer told. */
@@ -341,6 +373,10 @@ export class NodeSessions implements NodeStreams {
       this.#noteChange(nid, session.party, record);
       this.#supersede(session, record.epoch);
     }
+  }
+
+  #count(counter: keyof SessionCounters): void {
+    this.#counters = { ...this.#counters, [counter]: this.#counters[counter] + 1 };
   }
 
   #spreadMs(): number {

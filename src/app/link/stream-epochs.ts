@@ -1,8 +1,9 @@
 import { AgentError } from '../../domain/kernel/errors.js';
-import type { Nid, RegistrationId } from '../../domain/link/model.js';
+import type { JournalFacts, Nid, RegistrationId } from '../../domain/link/model.js';
 import {
   decodeStream,
   encodeStream,
+  forgetfulStream,
   nextStream,
   type StreamClaim,
   type StreamRecord,
@@ -26,6 +27,16 @@ export interface KeptStream {
   readonly version: bigint;
 }
 
+/** Whose stream it is, and what is known of it. */
+export interface RaisedOf {
+  readonly nid: Nid;
+  readonly registration: RegistrationId;
+  /** What was read a moment ago, so that it need not be read again; it may be out of date. */
+  readonly known: KeptStream | undefined;
+  /** What its heartbeats have said last. */
+  readonly heard: JournalFacts | undefined;
+}
+
 /** The epochs of all registrations, raised by compare-and-set (engine.md B2). */
 export class StreamEpochs {
   readonly #store: ControlStore;
@@ -43,17 +54,9 @@ export class StreamEpochs {
 
   /**
    * Makes `claim` the current stream of the registration.
-   * @param known what was read a moment ago, so that it need not be read again; it may be out of date @throws AgentError `store.unavailable`
+   * @throws AgentError `store.unavailable`
    */
-  async raise(
-    {
-      nid,
-      registration,
-      known,
-    }: { readonly nid: Nid; readonly registration: RegistrationId; readonly known: KeptStream | undefined },
-    claim: StreamClaim,
-    options: CallOptions,
-  ): Promise<RaisedEpoch> {
+  async raise({ nid, registration, known, heard }: RaisedOf, claim: StreamClaim, options: CallOptions): Promise<RaisedEpoch> {
     const key = streamKey(nid, registration);
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const kept = (tries === 0 ? known : undefined) ?? (await this.read(nid, registration, options));
@@ -61,11 +64,16 @@ export class StreamEpochs {
       const condition = { key, version: kept.version };
       // Written by a commit whose answer was lost.
       if (former?.stream === claim.stream) return { record: former, fence: condition };
-      const record = nextStream(former, claim);
+      const record = nextStream(former, claim, heard);
       const version = await this.#commit(condition, encodeStream(record), options);
       if (version !== undefined) return { record, fence: { key, version } };
     }
     throw new AgentError('store.unavailable', { problem: `too many streams of node ${nid} at once` });
+  }
+
+  /** What was delivered up to this stream is not remembered by its node; the stream is to be ended. @throws AgentError `store.*` */
+  async forgotten({ record, fence }: RaisedEpoch, options: CallOptions): Promise<void> {
+    await this.#store.commit([fence], [{ key: fence.key, value: encodeStream(forgetfulStream(record)) }], options);
   }
 
   /** Undefined: look again. */

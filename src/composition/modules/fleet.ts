@@ -17,6 +17,7 @@ import { Dispatcher } from '../../app/dispatch/dispatcher.js';
 import { FinishedSweep } from '../../app/dispatch/finished-sweep.js';
 import { InstructionBodies } from '../../app/dispatch/instruction-bodies.js';
 import { InstructionBook } from '../../app/dispatch/instruction-book.js';
+import { OutputRelay } from '../../app/dispatch/output-relay.js';
 import { Cordons } from '../../app/fleet/cordons.js';
 import { FleetNodesService } from '../../app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../app/fleet/fleet-subsystem.js';
@@ -33,10 +34,19 @@ import type { AddressPort } from '../../domain/kernel/network.js';
 import type { Capability, Nid } from '../../domain/link/model.js';
 import { nodeReads } from '../../domain/log/visibility.js';
 import { FleetPorts, FleetServers, FleetSubsystems, FleetUseCases, Ports, Root, Subsystems } from '../tokens.js';
+import { bindRoots, rootNow } from './roots.js';
 import { bindSessionRelay } from './session.js';
 
 /** What this control plane does beyond the base protocol. */
-const CAPABILITIES: readonly Capability[] = ['redeliver', 'result-ack', 'result-upload', 'cancel', 'keepalive', 'window'];
+const CAPABILITIES: readonly Capability[] = [
+  'redeliver',
+  'result-ack',
+  'result-upload',
+  'live-output',
+  'cancel',
+  'keepalive',
+  'window',
+];
 
 const listenOf = ({ address, port }: AddressPort) => ({ host: address, port });
 
@@ -89,6 +99,7 @@ export const fleetModule = new ContainerModule(({ bind }) => {
     .toResolvedValue(({ store }, clock) => new RegistrationService({ store, clock }), [Root.controlPlane, Ports.clock])
     .inSingletonScope();
   bindInstructions(bind);
+  bindRoots(bind);
   bindSessionRelay(bind);
   bindServers(bind);
 });
@@ -137,9 +148,28 @@ function bindInstructions(bind: Bind): void {
       [...common, FleetPorts.book, FleetPorts.bodies, FleetPorts.cordons],
     )
     .inSingletonScope();
+  bind(FleetPorts.outputs)
+    .toResolvedValue(
+      ({ serverId: server }, book, presence) => new OutputRelay({ server, book, presence }),
+      [Root.controlPlane, FleetPorts.book, FleetPorts.presence],
+    )
+    .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons, events) =>
+      (
+        { store, fleetId, serverId, authorities, maker },
+        clock,
+        logger,
+        presence,
+        outputs,
+        dispatcher,
+        relay,
+        vips,
+        book,
+        cordons,
+        apiServers,
+        events,
+      ) =>
         new NodeSessions({
           store,
           clock,
@@ -149,13 +179,15 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher, relay, new UpgradeLines(events)],
+          root: rootNow(authorities.l2, maker),
+          users: [outputs, dispatcher, relay, vips, apiServers, new UpgradeLines(events)],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
+          vip: (node) => vips.word(node),
         }),
       [
-        ...([...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay, FleetPorts.book] as const),
-        ...([FleetPorts.cordons, FleetPorts.events] as const),
+        ...([...common, FleetPorts.presence, FleetPorts.outputs, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const),
+        ...([FleetPorts.vips, FleetPorts.book, FleetPorts.cordons, FleetPorts.apiServers, FleetPorts.events] as const),
       ],
     )
     .inSingletonScope();
@@ -204,7 +236,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetSubsystems.fleet)
     .toResolvedValue(
-      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations, overlay, pushes) =>
+      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations, overlay, pushes, vips) =>
         new FleetSubsystem({
           presence,
           cordons,
@@ -215,6 +247,7 @@ function bindInstructions(bind: Bind): void {
           revocations,
           overlay,
           pushes,
+          vips,
         }),
       [
         ...common,
@@ -226,6 +259,7 @@ function bindInstructions(bind: Bind): void {
         FleetPorts.enrolmentView,
         FleetPorts.overlay,
         FleetPorts.peerPushes,
+        FleetPorts.vips,
       ],
     )
     .inSingletonScope();
@@ -243,6 +277,12 @@ function bindServers(bind: Bind): void {
     .toResolvedValue(
       (log, view, clock, names) => new GuardedProposals({ log, view, clock, nodeIdOf: (node) => names.nameOf(node) }),
       [Ports.log, Subsystems.logConsumer, Ports.clock, FleetPorts.names],
+    )
+    .inSingletonScope();
+  bind(FleetPorts.logHandler)
+    .toResolvedValue(
+      (log, proposals, clock) => new LogServiceHandler({ log, proposals, reads: nodeReads, clock }),
+      [Ports.log, FleetSubsystems.nodeProposals, Ports.clock],
     )
     .inSingletonScope();
   for (const port of ['l1', 'l2'] as const) {
@@ -286,21 +326,20 @@ function bindServers(bind: Bind): void {
         view,
         sessions,
         dispatcher,
-        log,
-        proposals,
+        handler,
         names,
         clock,
         logger,
         events,
         overlay,
         pushes,
+        apiServers,
       ) => {
-        const handler = new LogServiceHandler({ log, proposals, reads: nodeReads, clock });
         const nodeLogger = logger.child({ subsystem: 'nodes' });
         return new GrpcNodeServer({
           listen: listenOf(config.serverL2Listen),
-          pair: () => ({ ...pairs.pair(), clientRoots: [authorities.l2.root] }),
-          judgePeer: nodePeerJudge({ root: authorities.l2.root, revocations: view, now: () => clock.now() }),
+          pair: () => ({ ...pairs.pair(), clientRoots: authorities.l2.roots }),
+          judgePeer: nodePeerJudge({ roots: () => authorities.l2.roots, revocations: view, now: () => clock.now() }),
           streams: sessions,
           calls: new NodeCallsService(
             {
@@ -309,6 +348,7 @@ function bindServers(bind: Bind): void {
               uploaded: (node, reply) => dispatcher.uploaded(node, reply),
             },
             new SyncedPeers(overlay, pushes),
+            (account) => apiServers.of(account),
           ),
           enrolment,
           revocations: view,
@@ -330,14 +370,14 @@ function bindServers(bind: Bind): void {
         FleetPorts.enrolmentView,
         FleetPorts.sessions,
         FleetPorts.dispatcher,
-        Ports.log,
-        FleetSubsystems.nodeProposals,
+        FleetPorts.logHandler,
         FleetPorts.names,
         Ports.clock,
         Ports.logger,
         FleetPorts.events,
         FleetPorts.overlay,
         FleetPorts.peerPushes,
+        FleetPorts.apiServers,
       ],
     )
     .inSingletonScope();

@@ -1,5 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import { ContainerModule } from 'inversify';
+import { rootFingerprint } from '../../adapters/certificate/certificate-reader.js';
 import { GrpcRenewalClient } from '../../adapters/certificate/grpc-renewal-client.js';
 import { X509KeyMaker } from '../../adapters/certificate/x509-key-maker.js';
 import { bootTime } from '../../adapters/clock/boot-time.js';
@@ -28,7 +29,7 @@ import type { Config } from '../../domain/config/model.js';
 import { vipRange } from '../../domain/dataplane/vip.js';
 import { formatIpv4Range } from '../../domain/kernel/network.js';
 import { type AbsolutePath, under } from '../../domain/kernel/paths.js';
-import type { Capability } from '../../domain/link/model.js';
+import { type Capability, NO_JOURNAL } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
 import type { EnrolledNode } from '../enrolled-node.js';
@@ -38,7 +39,7 @@ import { ADMIN_CONFIG, TASK_ENV } from './kubernetes.js';
 import { bindSessions } from './session.js';
 
 /** What this agent does beyond the base protocol. */
-const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'result-upload', 'cancel'];
+const CAPABILITIES: readonly Capability[] = ['journal', 'result-ack', 'result-upload', 'live-output', 'cancel'];
 /** What is restarted when the control plane asks for it. */
 export const AGENT_UNIT = 'holdfast-agent.service';
 /** Of a link that moves to a renewed certificate. */
@@ -61,6 +62,8 @@ export const linkModule = new ContainerModule(({ bind }) => {
             ...[NodeSubsystems.engine, NodeSubsystems.renewal, NodeSubsystems.link, NodeSubsystems.overlay].map((token) =>
               container.get<ProblemSource>(token),
             ),
+            container.get(NodeSubsystems.balancer),
+            ...(container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : []),
           ].flatMap((source) => source.problems()),
       }),
       [Root.node, Root.container],
@@ -175,13 +178,13 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (dnsmasq, etcd, helm, join, kubernetes, overlay, upgrade) => ({
-        ...{ dnsmasq, helm, join, kubernetes, overlay, upgrade },
+      (dnsmasq, etcd, helm, join, kubernetes, overlay, upgrade, vip) => ({
+        ...{ dnsmasq, helm, join, kubernetes, overlay, upgrade, vip },
         etcd: new EtcdRemovalEffect(etcd),
       }),
       [
         ...([NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes] as const),
-        ...([NodePorts.overlayEffect, NodePorts.upgrade] as const),
+        ...([NodePorts.overlayEffect, NodePorts.upgrade, NodePorts.vipEffect] as const),
       ],
     )
     .inSingletonScope();
@@ -195,6 +198,7 @@ function bindInstructions(bind: Bind): void {
           web,
           services: new SystemdServiceManager({ unit: AGENT_UNIT }),
           effects,
+          newTag: randomUUID,
           upload: (reply, options) => calls.uploadReply(reply, options),
           clock,
           bootTime,
@@ -269,6 +273,7 @@ function bindLink(bind: Bind): void {
           logger: logger.child({ subsystem: 'renewal' }),
           random: Math.random,
           linked: (options) => untilLinked(link, clock, options),
+          fingerprintOf: rootFingerprint,
           // The log follows. A link that is down, or goes down meanwhile, comes back with the new pair by itself.
           onRenewed: () =>
             void link.moveOver({ signal: AbortSignal.timeout(MOVE_OVER_MS) }).catch((error: unknown) => {
@@ -287,6 +292,7 @@ function bindLink(bind: Bind): void {
         link,
         engine,
         overlay,
+        balancer,
         sessions,
         upgradeLog,
         journal,
@@ -294,7 +300,9 @@ function bindLink(bind: Bind): void {
         clock,
         logger,
         instance,
+        container,
       ) => {
+        const vip = container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : [];
         const inRoot = (path: string) => under(root, path as AbsolutePath);
         return new LinkSubsystem({
           link,
@@ -303,7 +311,7 @@ function bindLink(bind: Bind): void {
             instance,
             boot: machine.boot,
             hardware: machine.hardware,
-            journal: journal.facts() ?? { id: 'none', counter: 0n },
+            journal: journal.facts() ?? NO_JOURNAL,
             capabilities: new Set(CAPABILITIES),
           }),
           roles: new ApiNodeRoles({
@@ -313,20 +321,23 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine, overlay, sessions, upgradeLog],
+          users: [...vip, engine, overlay, balancer, sessions, upgradeLog],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
+          onRoot: (root, spreadMs) => container.get<RenewalSubsystem>(NodeSubsystems.renewal).rootIs(root, spreadMs),
           newTag: randomUUID,
           clock,
+          bootTime,
           random: Math.random,
           logger: logger.child({ subsystem: 'link' }),
         });
       },
       [
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
-        ...([NodePorts.interactiveSessions, NodePorts.upgradeLog] as const),
+        ...([NodeSubsystems.balancer, NodePorts.interactiveSessions, NodePorts.upgradeLog] as const),
         ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
+        Root.container,
       ],
     )
     .inSingletonScope();

@@ -55,8 +55,8 @@ export const remoteAdminModule = new ContainerModule(({ bind }) => {
         new GrpcRemoteAdminServer({
           // Made only where it is asked for.
           listen: listen === 'off' ? { host: '127.0.0.1', port: 0 } : { host: listen.address, port: listen.port },
-          pair: () => ({ ...pairs.pair(), clientRoots: [authorities.admin.root] }),
-          judge: adminPeerJudge({ root: authorities.admin.root, revocations: view, now: () => clock.now() }),
+          pair: () => ({ ...pairs.pair(), clientRoots: authorities.admin.roots }),
+          judge: adminPeerJudge({ roots: () => authorities.admin.roots, revocations: view, now: () => clock.now() }),
           revocations: view,
           resources,
           operations,

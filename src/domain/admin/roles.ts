@@ -23,6 +23,8 @@ export const leastGrades: Readonly<Record<string, AdminGrade>> = {
   '/holdfast.admin.v1.FleetService/ListInstructions': 'viewer',
   '/holdfast.admin.v1.FleetService/GetInstruction': 'viewer',
   '/holdfast.admin.v1.FleetService/WatchInstructions': 'viewer',
+  // What scripts say is part of their results.
+  '/holdfast.admin.v1.FleetService/FollowOutput': 'operator',
   '/holdfast.admin.v1.FleetService/ListNodes': 'viewer',
   '/holdfast.admin.v1.FleetService/CordonNode': 'operator',
   '/holdfast.admin.v1.FleetService/RemoveNode': 'admin',
@@ -31,8 +33,13 @@ export const leastGrades: Readonly<Record<string, AdminGrade>> = {
   '/holdfast.admin.v1.FleetService/ListTokens': 'viewer',
   '/holdfast.admin.v1.FleetService/RevokeToken': 'admin',
   '/holdfast.admin.v1.FleetService/Backup': 'admin',
+  '/holdfast.admin.v1.FleetService/ListVips': 'viewer',
+  '/holdfast.admin.v1.FleetService/MoveVip': 'admin',
   '/holdfast.admin.v1.CertificateService/CreateAdminCertificate': 'admin',
   '/holdfast.admin.v1.CertificateService/ListAdminCertificates': 'viewer',
+  '/holdfast.admin.v1.CertificateService/ListRoots': 'viewer',
+  '/holdfast.admin.v1.CertificateService/RotateRoot': 'admin',
+  '/holdfast.admin.v1.CertificateService/RetireRoot': 'admin',
   '/holdfast.admin.v1.NodeService/Resync': 'admin',
   '/holdfast.admin.v1.NodeService/ListJournal': 'viewer',
   '/holdfast.admin.v1.NodeService/SyncOverlay': 'operator',
@@ -40,6 +47,8 @@ export const leastGrades: Readonly<Record<string, AdminGrade>> = {
   '/holdfast.admin.v1.NodeService/RemoveEtcdMember': 'admin',
   '/holdfast.admin.v1.NodeService/AddEtcdMember': 'admin',
   '/holdfast.admin.v1.NodeService/PromoteEtcdMember': 'admin',
+  '/holdfast.admin.v1.NodeService/GetApiBalancer': 'viewer',
+  '/holdfast.admin.v1.NodeService/RefreshApiBalancer': 'operator',
 };
 
 /** Undefined for a method that the table does not have: nobody may call it. */

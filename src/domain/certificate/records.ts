@@ -30,7 +30,8 @@ export const certificateKey = (serial: string) => `${certificatePrefix}${serial}
 export const adminKey = (serial: string) => `${adminPrefix}${serial}`;
 export const tokenKey = (id: string) => `${tokenPrefix}${id}`;
 export const revocationKey = (of: RevocationTarget, id: string) => `${revocationPrefix}${of}/${id}`;
-export const issuerKey = (issuer: Issuer) => `ca/${issuer}`;
+export const issuerPrefix = 'ca/';
+export const issuerKey = (issuer: Issuer) => `${issuerPrefix}${issuer}`;
 
 /** `l1`: certifies the registration port. `l2`: nodes, and the servers that they call. `admin`: those who operate the control plane. */
 export const issuers = ['l1', 'l2', 'admin'] as const;
@@ -99,6 +100,18 @@ export interface IssuerRecord {
   readonly certificate: string;
   /** PEM, PKCS#8. */
   readonly privateKey: string;
+  /** The root before it, while that still counts. */
+  readonly former?: FormerIssuer | undefined;
+}
+
+/** A root that certifies no more: its key is gone. */
+export interface FormerIssuer {
+  /** PEM. */
+  readonly certificate: string;
+  /** The root that has followed it, certified by this one, for those who know this one alone. PEM. */
+  readonly cross: string;
+  /** Wall clock, milliseconds. */
+  readonly replacedAt: number;
 }
 
 export type EnrolmentRecord = NodeRecord | CertificateRecord | AdminRecord | TokenRecord | Revocation | IssuerRecord;

@@ -17,6 +17,13 @@ export interface Revocation {
   readonly until: number;
 }
 
+/** Of two that name the same: refuses whatever either refuses. `one` itself when it does. */
+export function stricter(one: Revocation, other: Revocation): Revocation {
+  const [from, until] = [Math.min(one.from, other.from), Math.max(one.until, other.until)];
+  const base = other.kind === 'revoked' && one.kind === 'retired' ? other : one;
+  return base === one && from === one.from && until === one.until ? one : { ...base, from, until };
+}
+
 /** The identity as far as revocation goes. */
 export type RevocableCertificate = Pick<CertificateFacts, 'identity' | 'serial'>;
 

@@ -104,7 +104,8 @@ const revocation = z.object({
   until: time,
 });
 
-const issuer = z.object({ certificate: z.string(), privateKey: z.string() });
+const former = z.object({ certificate: z.string(), cross: z.string(), replacedAt: time });
+const issuer = z.object({ certificate: z.string(), privateKey: z.string(), former: former.optional() });
 
 /** @throws AgentError `store.malformed`, as the others do */
 export function decodeNode(key: string, text: string): NodeRecord {

@@ -139,6 +139,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'give the server, the account, and a token in HOLDFAST_TOKEN or by --token-file',
   },
+  'certificate.no_former_root': {
+    kind: 'conflict',
+    retry: false,
+    remedy: '`holdfast ca list` shows the roots; `holdfast ca rotate` makes another one',
+  },
   'certificate.no_machine_id': {
     kind: 'invalid',
     retry: false,
@@ -167,10 +172,21 @@ export const errorCodes = {
     remedy: 'mend what the server names: check the clocks of both, else register this node again with a new token',
   },
   'certificate.revoked': { kind: 'denied', retry: false, remedy: 'register the node again with a new token' },
+  'certificate.root_in_use': {
+    kind: 'conflict',
+    retry: true,
+    remedy:
+      'wait until these nodes have renewed: agents that are connected do so by themselves, older ones in their time; or retire it with --force, after which they have to register again',
+  },
   'certificate.root_invalid': {
     kind: 'invalid',
     retry: false,
     remedy: 'copy `registration-ca.crt` from the data directory of the control plane, and name it with --ca',
+  },
+  'certificate.root_rotating': {
+    kind: 'conflict',
+    retry: false,
+    remedy: 'retire it first: `holdfast ca retire`',
   },
   'certificate.token_invalid': { kind: 'invalid', retry: false, remedy: 'look at `holdfast token create --help`' },
   'certificate.token_refused': {
@@ -181,6 +197,7 @@ export const errorCodes = {
   'certificate.too_many': { kind: 'exhausted', retry: true, remedy: 'wait a minute and try again' },
   'certificate.unknown_account': { kind: 'not_found', retry: false, remedy: 'name the account that the token was made for' },
   'certificate.unknown_node': { kind: 'not_found', retry: false, remedy: 'list the nodes with `holdfast nodes`' },
+  'certificate.unknown_root': { kind: 'invalid', retry: false, remedy: 'name one that `holdfast ca list` shows' },
   'certificate.untrusted': {
     kind: 'denied',
     retry: true,
@@ -215,6 +232,11 @@ export const errorCodes = {
     retry: false,
     remedy: 'leave the tag out, or name one that no other instruction of this node has',
   },
+  'dispatch.elsewhere': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'ask the replica that is named: what scripts say is not passed on between replicas, their results are',
+  },
   'dispatch.invalid': { kind: 'invalid', retry: false, remedy: 'mend the instruction at the place that is named' },
   'dispatch.not_cancellable': {
     kind: 'conflict',
@@ -228,6 +250,11 @@ export const errorCodes = {
   },
   'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
   'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
+  'dns.not_served': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free the port: it is tried again by itself; or name another in dns.listen and start again',
+  },
   'dnsmasq.failed': {
     kind: 'internal',
     retry: true,
@@ -356,6 +383,42 @@ export const errorCodes = {
     retry: true,
     remedy: 'check the address, the name service and the firewall on the way to the control plane',
   },
+  'loadbalancer.bad_list': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'mend the list of API servers at the control plane; until then the last good one is balanced over',
+  },
+  'loadbalancer.foreign': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'move what /etc/haproxy/haproxy.cfg serves to another machine and remove the file, or remove HAProxy from this one',
+  },
+  'loadbalancer.not_changed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look into the journal of HAProxy; it is reloaded instead',
+  },
+  'loadbalancer.not_linked': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` for why there is no link; the last list goes on being balanced over',
+  },
+  'loadbalancer.not_served': {
+    kind: 'unavailable',
+    retry: true,
+    remedy:
+      'look into the journal of HAProxy for why it does not take its file, as a port that somebody else has; it is tried again',
+  },
+  'loadbalancer.refused': {
+    kind: 'internal',
+    retry: true,
+    remedy: 'install HAProxy 2.4 or newer; what it says of the file is in the message, and nothing was changed',
+  },
+  'loadbalancer.unusable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free disk space, and let nothing but a file stand at the place that is named',
+  },
   'log.changed': { kind: 'conflict', retry: false, remedy: 'take a snapshot: this is another log than the cursor names' },
   'log.clock_ahead': {
     kind: 'unavailable',
@@ -417,7 +480,8 @@ export const errorCodes = {
   'metrics.not_served': {
     kind: 'unavailable',
     retry: true,
-    remedy: 'free the port: it is tried again by itself; or name another in metrics.listen and start again',
+    remedy:
+      'free the port: it is tried again by itself; or name another in metrics.listen (server.listen.metrics of a server) and start again',
   },
   'outbound.failed': { kind: 'unavailable', retry: true, remedy: 'check that the target can be reached from this machine' },
   'outbound.refused': { kind: 'denied', retry: false, remedy: 'name a target outside this machine, over http or https' },
@@ -513,7 +577,42 @@ export const errorCodes = {
     retry: true,
     remedy: 'mend the disk or the store of the control plane, then try again',
   },
+  'vip.conflict': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'ask again with `holdfast vip list`: another change of the holder was under way',
+  },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
+  'vip.no_candidate': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'name a node that is online and one of `vip.candidates`: `holdfast vip list` shows them',
+  },
+  'vip.no_interface': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'name an interface that is there in `vip.interface`, or an address of one of its networks in `vip.address`',
+  },
+  'vip.not_configured': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'set `vip.address` on this node, or take it out of `vip.candidates` of the control plane',
+  },
+  'vip.not_in_force': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` of the node; the control plane has asked another one meanwhile',
+  },
+  'vip.not_set': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'run the agent as root, or with CAP_NET_ADMIN and CAP_NET_RAW',
+  },
+  'vip.off': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'set `vip.candidates` of the control plane, and start it again',
+  },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
   'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
 } as const satisfies Record<string, CodeFacts>;

@@ -51,6 +51,8 @@ export interface Paths {
   readonly dnsmasqMemory: AbsolutePath;
   /** How far an install is, its lock, and the folders of its programs. */
   readonly install: AbsolutePath;
+  /** The newest list of API servers, which HAProxy balances over. */
+  readonly apiServers: AbsolutePath;
   /** Folders of the programs that instructions run. */
   readonly run: AbsolutePath;
 }
@@ -99,6 +101,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     overlayKey: inDataDir('overlay.key'),
     dnsmasqMemory: inDataDir('dnsmasq.json'),
     install: inDataDir('install'),
+    apiServers: inDataDir('api-servers.json'),
     run: inDataDir('run'),
   };
 }

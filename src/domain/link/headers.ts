@@ -4,6 +4,7 @@ import {
   type Capabilities,
   type Capability,
   epoch,
+  isJournalId,
   capabilities as knownCapabilities,
   type ServerFacts,
 } from './model.js';
@@ -41,10 +42,10 @@ export function agentFacts(read: ReadHeader): AgentFacts | undefined {
   const session = wholeNumber(read('holdfast-session'));
   const boot = word(read('holdfast-boot'));
   const hardware = word(read('holdfast-hw'));
-  const journal = /^([\x21-\x39\x3b-\x7e]{1,128}):(\d{1,19})$/.exec(read('holdfast-journal') ?? '');
+  const journal = /^([^:]*):(\d{1,19})$/.exec(read('holdfast-journal') ?? '');
   if (instance === undefined || session === undefined || boot === undefined || hardware === undefined) return undefined;
-  if (journal === null) return undefined;
-  const [, id = '', counter = '0'] = journal;
+  const [, id = '', counter = '0'] = journal ?? [];
+  if (!isJournalId(id)) return undefined;
   const { capabilities } = readCaps(read('holdfast-caps'));
   return { instance, session, boot, hardware, journal: { id, counter: BigInt(counter) }, capabilities };
 }

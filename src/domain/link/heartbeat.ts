@@ -3,6 +3,8 @@ import {
   type Capabilities,
   type Capability,
   HEARTBEAT_TYPE,
+  isJournalId,
+  type JournalFacts,
   capabilities as knownCapabilities,
   type LinkMessage,
 } from './model.js';
@@ -21,17 +23,30 @@ export interface Heartbeat {
   readonly capabilities: Capabilities;
   /** Undefined for a node that keeps no audit log. */
   readonly auditHead: AuditHead | undefined;
+  /** Undefined for a node that keeps no journal, or does not say so here. */
+  readonly journal: JournalFacts | undefined;
 }
+
+const vipWords = ['holder', 'other', 'unknown'] as const;
+/** Whether the node has the virtual IP, as far as the server knows at this moment. */
+export type VipWord = (typeof vipWords)[number];
 
 export interface HeartbeatAnswer {
   readonly isHealthy: boolean;
   readonly message: string;
+  /** Undefined for a server that does not say it: being answered is enough for a holder to go on. */
+  readonly vip?: VipWord | undefined;
+  /** Root of the nodes' certificates that are made now, SHA-256 of its DER in hex; undefined of an older server. */
+  readonly root?: string | undefined;
 }
 
 export function heartbeatMessage(beat: Heartbeat, tag: string): LinkMessage {
-  const { auditHead, capabilities, ...rest } = beat;
+  const { auditHead, capabilities, journal, ...rest } = beat;
   const head = auditHead === undefined ? undefined : { sequence: Number(auditHead.sequence), digest: auditHead.digest };
-  return { type: HEARTBEAT_TYPE, tag, jsonB64: payloadOf({ ...rest, capabilities: [...capabilities], auditHead: head }) };
+  // As text: a counter is exact beyond 2^53.
+  const file = journal === undefined ? undefined : { id: journal.id, counter: String(journal.counter) };
+  const said = { ...rest, capabilities: [...capabilities], auditHead: head, journal: file };
+  return { type: HEARTBEAT_TYPE, tag, jsonB64: payloadOf(said) };
 }
 
 /** Undefined when it is no JSON object; what is absent or of another type in it has its zero, and `rolesKnown` reads as true. */
@@ -49,6 +64,7 @@ export function readHeartbeat(jsonB64: string): Heartbeat | undefined {
     rolesKnown: fields.rolesKnown !== false,
     capabilities: new Set(names.filter(isCapability)),
     auditHead: readHead(fields.auditHead),
+    journal: readJournal(fields.journal),
   };
 }
 
@@ -59,7 +75,12 @@ export function heartbeatAnswer(answer: HeartbeatAnswer, tag: string): LinkMessa
 /** As `readHeartbeat`. Which type it comes under says nothing: answers are known by their tag. */
 export function readHeartbeatAnswer(jsonB64: string): HeartbeatAnswer | undefined {
   const fields = readObject(jsonB64);
-  return fields === undefined ? undefined : { isHealthy: fields.isHealthy === true, message: text(fields.message) };
+  if (fields === undefined) return undefined;
+  const { root } = fields;
+  const known = typeof root === 'string' && /^[0-9a-f]{64}$/.test(root) ? root : undefined;
+  const vip = vipWords.find((word) => word === fields.vip);
+  const said = { isHealthy: fields.isHealthy === true, message: text(fields.message), root: known };
+  return vip === undefined ? said : { ...said, vip };
 }
 
 function readHead(value: unknown): AuditHead | undefined {
@@ -67,6 +88,13 @@ function readHead(value: unknown): AuditHead | undefined {
   const { sequence, digest } = value;
   if (typeof sequence !== 'number' || !Number.isSafeInteger(sequence) || sequence < 0) return undefined;
   return typeof digest === 'string' && /^[0-9a-f]{64}$/.test(digest) ? { sequence: BigInt(sequence), digest } : undefined;
+}
+
+function readJournal(value: unknown): JournalFacts | undefined {
+  if (!isObject(value)) return undefined;
+  const { id, counter } = value;
+  if (typeof id !== 'string' || !isJournalId(id)) return undefined;
+  return typeof counter === 'string' && /^\d{1,19}$/.test(counter) ? { id, counter: BigInt(counter) } : undefined;
 }
 
 function readObject(jsonB64: string): Readonly<Record<string, unknown>> | undefined {

@@ -52,6 +52,20 @@ export const capabilities = [
 export type Capability = (typeof capabilities)[number];
 export type Capabilities = ReadonlySet<Capability>;
 
+/** Which journal an agent keeps, and how many commits it has seen: a server that has seen more knows that a memory is gone (A12). */
+export interface JournalFacts {
+  /** 1 to 128 printable characters without a colon. */
+  readonly id: string;
+  readonly counter: bigint;
+}
+
+/** Of an agent that has none open. */
+export const NO_JOURNAL: JournalFacts = { id: 'none', counter: 0n };
+
+export function isJournalId(text: string): boolean {
+  return /^[\x21-\x39\x3b-\x7e]{1,128}$/.test(text);
+}
+
 /** What an agent says of itself when it opens a stream (gRPC request metadata `holdfast-*`). An older agent says nothing. */
 export interface AgentFacts {
   /** Random, one per process. */
@@ -62,8 +76,7 @@ export interface AgentFacts {
   readonly boot: string;
   /** Hash of what identifies the hardware. */
   readonly hardware: string;
-  /** Id of the journal and how many commits it has seen. */
-  readonly journal: { readonly id: string; readonly counter: bigint };
+  readonly journal: JournalFacts;
   readonly capabilities: Capabilities;
 }
 

@@ -1,12 +1,9 @@
-import type { AgentFacts, Epoch, Nid, RegistrationId } from './model.js';
+import type { AgentFacts, Epoch, JournalFacts, Nid, RegistrationId } from './model.js';
 import { epoch } from './model.js';
 
 /** Keys without a lease: a counter that is gone would start again at 1 (engine.md B2). */
 export const streamPrefix = 'epoch/';
 export const streamKey = (nid: Nid, registration: RegistrationId) => `${streamPrefix}${nid}/${registration}`;
-
-/** The journal that a node has announced. */
-export type JournalFacts = AgentFacts['journal'];
 
 /** What tells streams of one node apart (engine.md B4). */
 export type StreamAgent = Pick<AgentFacts, 'instance' | 'session' | 'boot' | 'hardware'>;
@@ -42,18 +39,30 @@ export interface StreamClaim {
   readonly agent: AgentFacts | undefined;
 }
 
-/** The record that makes `claim` the current stream. */
-export function nextStream(former: StreamRecord | undefined, { agent, ...claim }: StreamClaim): StreamRecord {
+/**
+ * The record that makes `claim` the current stream.
+ * @param heard what the registration's heartbeats have said last, which is more than it announced when its stream was opened
+ */
+export function nextStream(
+  former: StreamRecord | undefined,
+  { agent, ...claim }: StreamClaim,
+  heard?: JournalFacts,
+): StreamRecord {
   const number = epoch((former?.epoch ?? 0n) + 1n);
   return {
     ...claim,
     epoch: number,
-    forgottenBefore: memoryIsGone(former, agent) ? number : (former?.forgottenBefore ?? epoch(0n)),
+    forgottenBefore: memoryIsGone(former, agent, heard) ? number : (former?.forgottenBefore ?? epoch(0n)),
     instance: agent?.instance,
     agent: agent === undefined ? undefined : streamAgentOf(agent),
     hardware: former?.hardware ?? agent?.hardware,
     journal: agent === undefined ? former?.journal : announced(agent),
   };
+}
+
+/** The record when a heartbeat has shown on the stream itself that the memory is gone: what comes next begins without one. */
+export function forgetfulStream(record: StreamRecord): StreamRecord {
+  return { ...record, forgottenBefore: epoch(record.epoch + 1n) };
 }
 
 /** A node opens a stream a second at most: 2^32 of them take 136 years. */
@@ -68,11 +77,21 @@ export function restoredStream(record: StreamRecord): StreamRecord {
  * Whether a node remembers nothing of what was delivered to it under the record's journal: the file was lost, or an older copy of it put
  * back (engine.md A12).
  */
-export function memoryIsGone(former: StreamRecord | undefined, agent: AgentFacts | undefined): boolean {
-  const kept = former?.journal;
+export function memoryIsGone(
+  former: StreamRecord | undefined,
+  agent: AgentFacts | undefined,
+  heard: JournalFacts | undefined,
+): boolean {
   const now = agent === undefined ? undefined : announced(agent);
-  if (kept === undefined || now === undefined) return false;
-  return kept.id !== now.id || now.counter < kept.counter;
+  if (former === undefined || now === undefined) return false;
+  // A process opens its next stream while it beats on the former one, which may say more by then than it announces here.
+  const isRestarted = agent?.instance !== former.instance;
+  return isOlder(now, former.journal) || (isRestarted && isOlder(now, heard));
+}
+
+/** Whether `now` is of another journal than `kept`, or of an older copy of it. */
+export function isOlder(now: JournalFacts, kept: JournalFacts | undefined): boolean {
+  return kept !== undefined && (kept.id !== now.id || now.counter < kept.counter);
 }
 
 export function streamAgentOf({ instance, session, boot, hardware }: AgentFacts): StreamAgent {

@@ -1,5 +1,5 @@
 import type { RowState } from '../../domain/instruction/row.js';
-import type { JournalFacts } from '../instruction/journal.js';
+import type { JournalFacts } from '../../domain/link/model.js';
 
 export interface InstructionView {
   readonly tag: string;

@@ -27,6 +27,18 @@ export interface TaskOutput {
   readonly dropped: number;
 }
 
+export interface TailRequest {
+  readonly stream: 'stdout' | 'stderr';
+  /** Bytes from the beginning of the stream. */
+  readonly from: number;
+  readonly most: number;
+}
+
+export interface TaskTail {
+  readonly from: number;
+  readonly bytes: Uint8Array;
+}
+
 /** How a task ended. Ended right at the deadline is no time-out. */
 export interface TaskExit {
   readonly kind: 'exited';
@@ -70,6 +82,12 @@ export interface TaskRunner {
   adopt(id: TaskId, options: CallOptions): Promise<TaskExit>;
 
   state(id: TaskId, options: CallOptions): Promise<TaskState>;
+
+  /**
+   * The newest that is kept of one of its streams, from `from` on and `most` bytes of it: what is older is left out, and `from` says where it
+   * begins. Empty when there is no more, or no such task.
+   */
+  tail(id: TaskId, wanted: TailRequest, options: CallOptions): Promise<TaskTail>;
 
   /** Its group is killed; resolves when nothing of it is left. Nothing happens to a task that does not run. */
   cancel(id: TaskId, options: CallOptions): Promise<void>;

@@ -69,3 +69,6 @@ export interface OwnedControlStore extends ControlStore, ProblemSource {
   /** Commits in flight are finished, watches end with `store.unavailable`. Safe before `open` and twice. */
   close(): Promise<void>;
 }
+
+/** As much as can be asked of a store that is about to be replaced. It may be damaged: then it throws AgentError `store.*`. */
+export type FormerStore = Pick<ControlStore, 'list'>;

@@ -10,11 +10,13 @@ import { SqliteOrderedLog } from '../../../src/adapters/log/sqlite-ordered-log.j
 import { SqliteControlStore } from '../../../src/adapters/store/sqlite-control-store.js';
 import { RemoteLogConsumer } from '../../../src/app/log/remote-log-consumer.js';
 import { ViewKeeper } from '../../../src/app/log/view-keeper.js';
+import type { AgentError } from '../../../src/domain/kernel/errors.js';
 import type { AbsolutePath } from '../../../src/domain/kernel/paths.js';
 import { makePaths } from '../../../src/domain/kernel/paths.js';
 import { STALE_AFTER_MS } from '../../../src/domain/log/freshness.js';
 import type { Change } from '../../../src/domain/log/model.js';
 import { qualifiedName } from '../../../src/domain/resource/model.js';
+import type { FormerStore } from '../../../src/ports/store/control-store.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeViewStore } from '../../fakes/fake-view-store.js';
 import { drop, options, put } from '../../support/remote-rig.js';
@@ -144,6 +146,31 @@ describe('a backup', () => {
 });
 
 describe('a restore', () => {
+  test('F4: what is to be replaced is asked first; what is damaged, or not there, stops nothing', async () => {
+    const plane = await controlPlane();
+    await plane.commit('enrol/revoked/serial/a1', 'revoked');
+    const file = await archived(plane);
+    await plane.commit('enrol/revoked/serial/b2', 'revoked');
+    await plane.close();
+    const { dataDir, controlDb } = plane.paths;
+    const asked: (readonly string[] | string | undefined)[] = [];
+    const restore = async (folder: string) => {
+      const archive = await openArchive(file, options);
+      onTestFinished(() => archive.close());
+      const paths = makePaths({ root: '/' as AbsolutePath, dataDir: folder as AbsolutePath });
+      const settle = async (_: unknown, _keyFile: string, former?: FormerStore) => {
+        const found = former?.list('enrol/revoked/', options).then((all) => all.map(({ key }) => key.slice(-2)));
+        asked.push(await found?.catch((error: AgentError) => error.code));
+      };
+      await restoreBackup({ archive, paths, clock, settle }, options);
+    };
+    await restore(dataDir);
+    await writeFile(controlDb, 'no database');
+    await restore(dataDir);
+    await restore(await tempFolder());
+    expect(asked).toEqual([['a1', 'b2'], 'store.corrupt', undefined]);
+  });
+
   test('E3, J4: agents remove nothing that was not removed by an operator, and come back into step when one confirms', async () => {
     const plane = await controlPlane();
     await plane.propose(put('old'), put('dropped'));

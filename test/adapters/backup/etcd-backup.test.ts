@@ -88,7 +88,7 @@ interface Given {
   readonly dataDir?: string;
   readonly at?: Clock;
   readonly signal?: AbortSignal;
-  readonly settle?: () => Promise<string>;
+  readonly settle?: Parameters<typeof restoreToEtcd<string>>[0]['settle'];
 }
 
 async function restored(etcd: EtcdRig, file: string, given: Given = {}) {
@@ -136,6 +136,27 @@ describe('from a store of its own to etcd', () => {
     }
     expect(seen).toEqual([1n, 2n, 3n]);
     expect(await again.propose(put('after'))).toMatchObject({ revision: before.revision + 1n });
+  }, 60_000);
+
+  test('F4: what it replaces is asked first, unless only a part of it is there', async () => {
+    const etcd = await rig();
+    const newer = await onEtcd(etcd);
+    await newer.propose(put('newer'));
+    await newer.commit('enrol/revoked/serial/a1', 'revoked');
+    const plane = await embedded();
+    await plane.propose(put('older'));
+    const file = await archived(plane);
+    const asked: (readonly string[] | string | undefined)[] = [];
+    const settle: NonNullable<Given['settle']> = async (_store, _keyFile, former) => {
+      const found = former?.list('enrol/revoked/', options).then((all) => all.map(({ key }) => key));
+      asked.push(await found?.catch((error: Error) => error.message));
+      return 'settled';
+    };
+    await restored(etcd, file, { settle, force: true });
+    await restored(await rig(), file, { settle });
+    await restored(await cutOff(file), file, { settle });
+    const partly = expect.stringContaining('a restore into this etcd was cut off');
+    expect(asked).toEqual([['enrol/revoked/serial/a1'], undefined, partly]);
   }, 60_000);
 
   test('what is in etcd is refused by name; forced, it is replaced, and kept as an archive', async () => {

@@ -158,7 +158,7 @@ describe('as openssl sees it', () => {
     const { root } = await newAuthority();
     await writeFile(join(folder, 'ca'), root);
     const text = await openssl(`x509 -in ${folder}/ca -noout -text`);
-    expect(text).toMatch(/X509v3 Basic Constraints: critical\s+CA:TRUE, pathlen:0/);
+    expect(text).toMatch(/X509v3 Basic Constraints: critical\s+CA:TRUE, pathlen:1/);
     expect(text).toMatch(/X509v3 Key Usage: critical\s+Certificate Sign, CRL Sign/);
     expect(root.match(/-----BEGIN CERTIFICATE-----/g)).toHaveLength(1);
     expect(await openssl(`verify -x509_strict -CAfile ${folder}/ca ${folder}/ca`)).toContain('OK');

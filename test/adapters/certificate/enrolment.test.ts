@@ -2,7 +2,7 @@ import { hash, randomBytes, X509Certificate } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { readPresented } from '../../../src/adapters/certificate/certificate-reader.js';
+import { readPresented, rootFingerprint } from '../../../src/adapters/certificate/certificate-reader.js';
 import { FilePairStore } from '../../../src/adapters/certificate/file-pair-store.js';
 import { GrpcRegistrationClient } from '../../../src/adapters/certificate/grpc-registration-client.js';
 import { GrpcRenewalClient } from '../../../src/adapters/certificate/grpc-renewal-client.js';
@@ -117,6 +117,7 @@ async function machine({ authorities, l1, l2, clock, logger }: Awaited<ReturnTyp
     logger,
     random: () => 0.5,
     linked: async () => {},
+    fingerprintOf: rootFingerprint,
     onRenewed: ({ serial }) => renewed.resolve(serial),
   });
   onTestFinished(() => part.stop());

@@ -13,9 +13,11 @@ import { DAY, HOUR, lasting, MINUTE, newAuthority, newPair, node, server } from 
 
 let root: CertificateAuthority;
 let serverPair: Pair;
+let roots: readonly string[];
 
 beforeAll(async () => {
   root = await newAuthority('nodes');
+  roots = [root.root];
   serverPair = await newPair(root, server);
 });
 
@@ -26,7 +28,7 @@ async function judged(
 ): Promise<readonly (PeerNode | string)[]> {
   const state = { now: Date.now(), revoked: [] as Revocation[] };
   const revocations = { find: (of: string, id: string) => state.revoked.find((each) => each.of === of && each.id === id) };
-  const judge = nodePeerJudge({ root: root.root, revocations, now: () => state.now });
+  const judge = nodePeerJudge({ roots: () => roots, revocations, now: () => state.now });
   const listening = createServer({
     cert: serverPair.certificate,
     key: serverPair.privateKey,
@@ -123,7 +125,7 @@ describe('certificates that were read of late', () => {
   const read = (recent: RecentCertificates, { certificate }: Pair) => recent.read(new X509Certificate(certificate));
 
   test('say again what they said, and do not become more than so many', async () => {
-    const recent = new RecentCertificates(root.root, 2);
+    const recent = new RecentCertificates([root.root], 2);
     const pairs = await Promise.all(Array.from({ length: 3 }, () => newPair(root)));
     const first = pairs.map((pair) => read(recent, pair));
     expect(new Set(first.map(({ serial }) => serial)).size).toBe(3);
@@ -132,7 +134,7 @@ describe('certificates that were read of late', () => {
   });
 
   test('those of another authority are not kept, and stay untrusted', async () => {
-    const recent = new RecentCertificates(root.root, 2);
+    const recent = new RecentCertificates([root.root], 2);
     const stranger = await newPair(await newAuthority('nodes'));
     for (const _ of [1, 2]) expect(read(recent, stranger).trusted).toBe(false);
     expect(recent.size).toBe(0);

@@ -13,7 +13,7 @@ async function answering(type: string, jsonB64: string) {
     await rig.until(() => stream.told.length > 0);
     await say(type, stream.sent[0]?.tag ?? '', jsonB64);
   };
-  return { ...rig, stream, answer };
+  return { ...rig, stream, say, answer };
 }
 
 describe('send', () => {
@@ -41,6 +41,55 @@ describe('send', () => {
     const { cli, answer } = await answering('NODE_STATUS', base64('{"generation":9007199254740993}'));
     const [ran] = await Promise.all([cli(['send', 'n1', 'GET_NODE_STATUS', '--wait']), answer()]);
     expect(ran).toEqual({ code: 0, out: '{"generation":9007199254740993}\n', err: '' });
+  });
+
+  const script = ['send', 'n1', 'RUN_REMOTE_SCRIPT', '--json', '{"script":"x"}', '--tag', 'a', '--follow'];
+  const saidBy = (stream: string, seq: number, text: string) =>
+    base64(JSON.stringify({ of: 'a', stream, seq, dataB64: base64(text) }));
+  const resultOf = (response: string, more = {}) =>
+    base64(JSON.stringify({ response, stderr: 'oh\n', exitCode: 3, timedOut: false, ...more }));
+
+  test('A17: --follow shows what a script says as it comes, then the rest, nothing twice, and how it ended', async () => {
+    const { cli, stream, say, until, outputs } = await answering('', '');
+    const shown: string[] = [];
+    const running = cli(script, { onOut: (out) => shown.push(out) });
+    await until(() => stream.told.length > 0);
+    await say('INSTRUCTION_OUTPUT', 'own-1', saidBy('stdout', 0, 'one\n'));
+    await until(() => shown.includes('one\n'));
+    // And a gap after it.
+    await say('INSTRUCTION_OUTPUT', 'own-2', base64('{"of":"a","stream":"stdout","seq":4,"dataB64":"w6Q="}'));
+    await say('INSTRUCTION_OUTPUT', 'own-3', saidBy('stdout', 10, 'three\n'));
+    await until(() => shown.at(-1)?.endsWith('three\n') === true);
+    await say('RUN_REMOTE_SCRIPT_RESPONSE', 'a', resultOf('one\nä234\nthree\nfour\n'));
+    const err = '[4 bytes are left out here; `holdfast results` has them]\noh\nexit code 3\n';
+    expect(await running).toEqual({ code: 0, out: 'one\näthree\nfour\n', err });
+    expect(outputs.stray).toBe(0);
+  });
+
+  test.each([
+    ['that was killed', 'RUN_REMOTE_SCRIPT_RESPONSE', resultOf('', { timedOut: true }), 0, '', 'oh\nkilled at its deadline\n'],
+    ['that could not be run', 'ERROR', 'no such script', 1, '', 'error: no such script\n'],
+    ['whose result is another form', 'RUN_REMOTE_SCRIPT_RESPONSE', base64('{"response":1}'), 0, '{"response":1}\n', ''],
+  ])('A17: --follow of a script %s', async (_, type, jsonB64, code, out, err) => {
+    const { cli, answer } = await answering(type, jsonB64);
+    expect((await Promise.all([cli(script), answer()]))[0]).toEqual({ code, out, err });
+  });
+
+  test('A17: --follow where the stream of the node is at another replica: only the result is shown, and why', async () => {
+    const { clock, store, stream, say, until } = await answering('', '');
+    const other = await fleetCliRig({}, { store, clock, server: 's2' });
+    await clock.advance(5_000);
+    const running = other.cli(script);
+    await until(() => stream.told.length > 0);
+    await say('RUN_REMOTE_SCRIPT_RESPONSE', 'a', resultOf('all\n'));
+    const { code, out, err } = await running;
+    expect([code, out]).toEqual([0, 'all\n']);
+    expect(err).toMatch(/nothing is shown before the result: .*the stream of node n1 is at replica s1[\s\S]*exit code 3\n$/);
+  });
+
+  test('--follow is for people', async () => {
+    const { cli } = await fleetCliRig();
+    expect(await cli([...script, '-o', 'json'])).toMatchObject({ code: 2, err: expect.stringContaining('--follow shows text') });
   });
 
   test('--wait in JSON: the instruction with its reply', async () => {

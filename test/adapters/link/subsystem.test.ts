@@ -70,9 +70,11 @@ function agent(port: number) {
     users: [user],
     version: '1.0.0',
     nodeIp: undefined,
+    onRoot: () => {},
     auditHead: () => undefined,
     newTag: () => randomUUID(),
     clock,
+    bootTime: () => clock.monotonic(),
     random: () => 0.01,
     logger: new FakeLogger(),
   });

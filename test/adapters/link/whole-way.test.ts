@@ -4,6 +4,7 @@ import { GrpcControlLink } from '../../../src/adapters/link/grpc-control-link.js
 import { GrpcNodeServer } from '../../../src/adapters/link/grpc-node-server.js';
 import { LinkConnections } from '../../../src/adapters/link/link-connections.js';
 import { LinkSubsystem } from '../../../src/app/link/link-subsystem.js';
+import { NO_JOURNAL } from '../../../src/domain/link/model.js';
 import { FakeControlStore } from '../../fakes/fake-control-store.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
 import { FakeNodeRoles } from '../../fakes/fake-node-roles.js';
@@ -46,16 +47,18 @@ async function agent({ world, address }: Awaited<ReturnType<typeof rig>>) {
     link: new GrpcControlLink({ connections, clock }),
     addresses: [address],
     facts: () => ({
-      ...{ instance, boot: 'b1', hardware: 'h1', journal: journal.facts() ?? { id: 'none', counter: 0n } },
+      ...{ instance, boot: 'b1', hardware: 'h1', journal: journal.facts() ?? NO_JOURNAL },
       capabilities: new Set(['journal', 'result-ack', 'cancel']),
     }),
     roles: new FakeNodeRoles(),
     users: [engine],
     version: '1.2.3',
     nodeIp: undefined,
+    onRoot: () => {},
     auditHead: () => world.audit.head(),
     newTag: () => crypto.randomUUID(),
     clock,
+    bootTime: () => clock.monotonic(),
     random: () => 0,
     logger: new FakeLogger(),
   });

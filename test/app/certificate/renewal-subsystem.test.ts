@@ -3,7 +3,7 @@ import { RenewalSubsystem } from '../../../src/app/certificate/renewal-subsystem
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import type { Pair } from '../../../src/ports/certificate/pair-store.js';
 import { FakeKeyMaker } from '../../fakes/fake-certificate-authority.js';
-import { fakeCsr, fakeKey } from '../../fakes/fake-certificates.js';
+import { fakeCsr, fakeKey, parseFakeCertificate } from '../../fakes/fake-certificates.js';
 import { FakeRenewalClient } from '../../fakes/fake-enrolment-clients.js';
 import { FakePairStore } from '../../fakes/fake-pair-store.js';
 import { DAY, enrolmentRig, MINUTE, options, peer } from './rig.js';
@@ -50,6 +50,7 @@ async function setUp({ random = 0.5, registered = true } = {}) {
       logger,
       random: () => random,
       linked: async () => {},
+      fingerprintOf: (root) => parseFakeCertificate(root).fingerprint,
       onRenewed: ({ serial }) => renewed.push(serial),
     });
     onTestFinished(() => part.stop());
@@ -339,4 +340,41 @@ test('may be stopped before its start, and twice', async () => {
   await part.start();
   await part.stop();
   await part.stop();
+});
+
+describe('F1: the root of nodes is another', () => {
+  const other = 'f'.repeat(64);
+  const SPREAD = 10 * MINUTE;
+
+  test('a certificate of the former one is renewed within the spread, not before the time is due', async () => {
+    const { clock, make, renewed } = await setUp();
+    const part = make();
+    await part.start();
+    await clock.advance(2 * MINUTE);
+    part.rootIs(other, SPREAD);
+    await clock.advance(SPREAD / 2 - 1_000);
+    expect(renewed).toEqual([]);
+    await clock.advance(SPREAD);
+    expect(renewed.length).toBeGreaterThan(0);
+  });
+
+  test('what a server that lags behind answers is not asked for without end', async () => {
+    const { clock, make, renewed } = await setUp();
+    const part = make();
+    await part.start();
+    for (let beat = 0; beat < 12 * 60; beat += 1) {
+      part.rootIs(other, SPREAD);
+      await clock.advance(5_000);
+    }
+    expect(renewed.length).toBeLessThanOrEqual(10);
+  });
+
+  test('one of the present root stays', async () => {
+    const { clock, current, make, renewed } = await setUp();
+    const part = make();
+    await part.start();
+    part.rootIs(parseFakeCertificate((await current())?.ca ?? '').fingerprint, SPREAD);
+    await clock.advance(2 * DAY);
+    expect(renewed).toEqual([]);
+  });
 });

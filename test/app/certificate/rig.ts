@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { type EnrolmentEvent, EnrolmentService } from '../../../src/app/certificate/enrolment-service.js';
 import { EnrolmentView } from '../../../src/app/certificate/enrolment-view.js';
+import { IssuerAuthority } from '../../../src/app/certificate/issuer-authority.js';
 import { RegistrationService } from '../../../src/app/certificate/registration-service.js';
 import { TokenService } from '../../../src/app/certificate/token-service.js';
 import type { AuditRecord } from '../../../src/domain/audit/model.js';
@@ -60,7 +61,7 @@ export function enrolmentRig({
   const service = new EnrolmentService({
     ...parts,
     view,
-    authority,
+    authority: new IssuerAuthority({ certificate: authority.root, privateKey: '' }, authority),
     audit,
     onEvent: (event) => events.push(event),
     onRegistered,

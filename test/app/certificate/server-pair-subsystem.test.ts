@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { IssuerAuthority } from '../../../src/app/certificate/issuer-authority.js';
 import { OwnCertificates } from '../../../src/app/certificate/own-certificates.js';
 import { ServerPairSubsystem } from '../../../src/app/certificate/server-pair-subsystem.js';
 import { FakeAuthorityMaker, FakeCertificateAuthority } from '../../fakes/fake-certificate-authority.js';
@@ -10,7 +11,8 @@ import { countingBytes, DAY, signal } from './rig.js';
 function setUp() {
   const [clock, logger] = [new FakeClock(), new FakeLogger()];
   const authority = new FakeCertificateAuthority();
-  const authorities = { l1: authority, l2: authority, admin: authority };
+  const issuer = new IssuerAuthority({ certificate: authority.root, privateKey: '' }, authority);
+  const authorities = { l1: issuer, l2: issuer, admin: issuer };
   const own = new OwnCertificates({ maker: new FakeAuthorityMaker(), authorities, clock, randomBytes: countingBytes() });
   let renewed = 0;
   const part = new ServerPairSubsystem({

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { FLUSH_MS } from '../../../src/app/link/presence-board.js';
 import { ANSWER_MS, WINDOW } from '../../../src/domain/dispatch/model.js';
 import { EMPTY_JSON_B64, type Nid } from '../../../src/domain/link/model.js';
 import { FakeControlStore } from '../../fakes/fake-control-store.js';
+import { FakeRegistrations } from '../../fakes/fake-registrations.js';
 import { agentFacts, base64, fleetRig, n1, n2, options, settle, tagOf } from '../../support/fleet-rig.js';
 
 const HOUR = 3_600_000;
@@ -229,6 +231,71 @@ describe('A14: redelivery', () => {
     expect(second.stream.told).toEqual(['GET_NODE_STATUS b']);
   });
 
+  const said = (counter: number, id = 'j1') => ({ journal: { id, counter: String(counter) } });
+  const restarted = (counter: bigint) => ({ agent: agentFacts({ instance: 'i2', ...journal('j1', counter) }) });
+
+  test.each([
+    ['that the heartbeats have gone beyond', 12n, 'unknown: the node has lost its journal', []],
+    ['that has all that the heartbeats have said', 20n, 'delivered', ['GET_NODE_STATUS a']],
+  ])('A12: to an agent that was started again with a journal %s', async (_, counter, expected, told) => {
+    const { connect, send, state, clock, store } = await rigWithNode();
+    const first = await connect(again(1, journal('j1', 3n)));
+    await first.beat('b1', said(20));
+    await send({ tag: a });
+    await settle();
+    await clock.advance(FLUSH_MS);
+    await first.close();
+    // At another replica: what the heartbeats have said is known there as well.
+    const other = await fleetRig({ server: 's2', store, clock, registrations: new FakeRegistrations() });
+    const second = await other.connect(restarted(counter));
+    expect(second.stream.told).toEqual(told);
+    expect(await state()).toBe(expected);
+  });
+
+  test.each([
+    ['another journal', said(30, 'j2')],
+    ['an older copy', said(19)],
+  ])('A12: a heartbeat with %s ends the stream, and what was delivered on it is unknown', async (_, beat) => {
+    const { connect, send, state, logger } = await rigWithNode();
+    const first = await connect(again(1, journal('j1', 3n)));
+    await first.beat('b1', said(20));
+    await send({ tag: a });
+    await settle();
+    await first.beat('b2', beat);
+    expect(first.stream.ended).toMatchObject({ status: 'unavailable', message: expect.stringContaining('JOURNAL_LOST') });
+    expect(logger.dump('error')).toContain('an older copy of it was put back');
+    await first.close();
+    const second = await connect(again(2, journal(beat.journal.id, BigInt(beat.journal.counter))));
+    expect(await state()).toBe('unknown: the node has lost its journal');
+    expect(second.stream.told).toEqual([]);
+    await second.beat('b3', beat);
+    expect(second.stream.ended).toBeUndefined();
+  });
+
+  test('A12: that a journal is lost is said again by the next heartbeat when the store did not take it', async () => {
+    const { connect, store, sessions } = await rigWithNode();
+    const { beat, stream } = await connect(again(1, journal('j1', 3n)));
+    await beat('b1', said(20));
+    store.failNext();
+    await beat('b2', said(19));
+    expect(stream.ended).toBeUndefined();
+    expect(sessions.get(n1)).toBeDefined();
+    await beat('b3', said(19));
+    expect(stream.ended).toMatchObject({ status: 'unavailable' });
+  });
+
+  test('A12: the next stream of a process that has meanwhile said more on its former one forgets nothing', async () => {
+    const { connect, send, state } = await rigWithNode();
+    const first = await connect(again(1, journal('j1', 3n)));
+    await send({ tag: a });
+    await settle();
+    await first.beat('b1', said(20));
+    await first.close();
+    const second = await connect(again(2, journal('j1', 19n)));
+    expect(second.stream.told).toEqual(['GET_NODE_STATUS a']);
+    expect(await state()).toBe('delivered');
+  });
+
   test('A13: a new registration is not given what was meant for the former one', async () => {
     const { connect, send, state, registrations } = await rigWithNode();
     const first = await connect();
@@ -270,7 +337,7 @@ describe('results', () => {
     await say('ERROR', 'a', 'unknown type RESULT_ACK');
     expect(stream.told).toEqual(['GET_NODE_STATUS a']);
     expect(await state()).toBe('done');
-    expect(dispatcher.counters).toEqual({ repeated: 1, stray: 0, lost: 0 });
+    expect(dispatcher.counters).toEqual({ stored: 1, repeated: 1, stray: 0, lost: 0 });
   });
 
   test('the first one stands; a later one is counted, and acknowledged again', async () => {

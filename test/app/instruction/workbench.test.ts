@@ -34,6 +34,7 @@ class Bench {
         if (failure !== undefined) throw failure;
         this.lines.push([tag, state, attempt, ...(step === undefined ? [] : [step])].join(' '));
       },
+      began: () => () => {},
       finished: async ({ row: { tag, state } }, { outcome, result }) => {
         expect(state).toBe('finished');
         this.lines.push(`${tag} ${outcome} ${textOf(result.answer)}`);
@@ -53,7 +54,7 @@ class Bench {
     });
     return {
       ...{ id: `fleet-a\n${tag}`, row, run, scheduling: usual, bytes: 0, rule: 'default', failure: errorAnswer },
-      ...{ startBefore: Number.POSITIVE_INFINITY, expires: false },
+      ...{ startBefore: Number.POSITIVE_INFINITY, expires: false, received: undefined },
       ...facts,
     };
   }

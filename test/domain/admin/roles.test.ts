@@ -16,23 +16,28 @@ describe('G1: who may call what', () => {
       'AdminService/Top',
       'AdminService/Watch',
       'CertificateService/ListAdminCertificates',
+      'CertificateService/ListRoots',
       'FleetService/GetInstruction',
       'FleetService/ListInstructions',
       'FleetService/ListNodes',
       'FleetService/ListTokens',
+      'FleetService/ListVips',
       'FleetService/WatchInstructions',
+      'NodeService/GetApiBalancer',
       'NodeService/ListEtcdMembers',
       'NodeService/ListJournal',
     ]);
   });
 
-  test('an operator changes what can be changed back', () => {
+  test('an operator changes what can be changed back, and reads what nodes answer', () => {
     expect(methodsOf('operator').toSorted()).toEqual([
       'AdminService/Apply',
       'AdminService/Delete',
       'FleetService/CancelInstruction',
       'FleetService/CordonNode',
+      'FleetService/FollowOutput',
       'FleetService/Send',
+      'NodeService/RefreshApiBalancer',
       'NodeService/SyncOverlay',
     ]);
   });

@@ -49,6 +49,7 @@ describe('makePaths', () => {
       dnsmasqMemory: '/var/lib/holdfast/dnsmasq.json',
       install: '/var/lib/holdfast/install',
       viewDb: '/var/lib/holdfast/view.db',
+      apiServers: '/var/lib/holdfast/api-servers.json',
       overlayKey: '/var/lib/holdfast/overlay.key',
       run: '/var/lib/holdfast/run',
     });

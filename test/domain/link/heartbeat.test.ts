@@ -18,6 +18,7 @@ const beat: Heartbeat = {
   rolesKnown: true,
   capabilities: new Set(['journal', 'cancel']),
   auditHead: { sequence: 12n, digest },
+  journal: { id: 'j1', counter: 2n ** 60n },
 };
 const b64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
 const parsed = (text: string): unknown => JSON.parse(Buffer.from(text, 'base64').toString());
@@ -35,11 +36,13 @@ describe('a heartbeat', () => {
       rolesKnown: true,
       capabilities: ['journal', 'cancel'],
       auditHead: { sequence: 12, digest },
+      journal: { id: 'j1', counter: '1152921504606846976' },
     });
   });
 
-  test.each([beat, { ...beat, auditHead: undefined, capabilities: new Set<never>() }])('is read back', (said) =>
-    expect(readHeartbeat(heartbeatMessage(said, 't').jsonB64)).toEqual(said),
+  test.each([beat, { ...beat, auditHead: undefined, journal: undefined, capabilities: new Set<never>() }])(
+    'is read back',
+    (said) => expect(readHeartbeat(heartbeatMessage(said, 't').jsonB64)).toEqual(said),
   );
 
   test('of an older agent: what it does not say has its zero, and its roles are known', () => {
@@ -52,6 +55,7 @@ describe('a heartbeat', () => {
       rolesKnown: true,
       capabilities: new Set(),
       auditHead: undefined,
+      journal: undefined,
     });
   });
 
@@ -64,6 +68,7 @@ describe('a heartbeat', () => {
       rolesKnown: false,
       capabilities: ['journal', 7, 'teleport'],
       auditHead: { sequence: -1, digest: 'short' },
+      journal: { id: 'a:b', counter: '1' },
     };
     expect(readHeartbeat(b64(odd))).toEqual({
       externalIpAddress: '',
@@ -74,8 +79,14 @@ describe('a heartbeat', () => {
       rolesKnown: false,
       capabilities: new Set(['journal']),
       auditHead: undefined,
+      journal: undefined,
     });
   });
+
+  test.each([7, 'j1', { id: 'j1' }, { id: '', counter: '1' }, { id: 'j1', counter: 1 }, { id: 'j1', counter: '-1' }])(
+    'A12: %j is no journal',
+    (journal) => expect(readHeartbeat(b64({ journal }))?.journal).toBeUndefined(),
+  );
 
   test.each(['', 'plain text', b64([]), b64(null), b64('text'), 'A'.repeat(400_000)])('%.20s is none', (text) => {
     expect(readHeartbeat(text)).toBeUndefined();
@@ -87,6 +98,9 @@ describe('a heartbeat', () => {
     expect(parsed(answer.jsonB64)).toEqual({ isHealthy: true, message: 'ok' });
     expect(readHeartbeatAnswer(answer.jsonB64)).toEqual({ isHealthy: true, message: 'ok' });
     expect(readHeartbeatAnswer(b64({}))).toEqual({ isHealthy: false, message: '' });
+    const root = 'a1'.repeat(32);
+    expect(readHeartbeatAnswer(heartbeatAnswer({ isHealthy: true, message: '', root }, 'tag').jsonB64)?.root).toBe(root);
+    expect(readHeartbeatAnswer(b64({ root: 'short' }))?.root).toBeUndefined();
   });
 });
 

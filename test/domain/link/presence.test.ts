@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { nid, registrationId } from '../../../src/domain/link/model.js';
-import { decodePresence, encodePresence, judgeHead, nodeState } from '../../../src/domain/link/presence.js';
+import { decodePresence, encodePresence, judgeHead, nodeState, unheardState } from '../../../src/domain/link/presence.js';
 
 test.each([
   [0, 0, 'online'],
@@ -15,6 +15,10 @@ test.each([
   expect(nodeState({ nodeMs, serverMs })).toBe(expected);
 });
 
+test('one that nobody has spoken of yet is unknown, and offline when it had 30 s to come back', () => {
+  expect([0, 30_000, 30_001].map(unheardState)).toEqual(['unknown', 'unknown', 'offline']);
+});
+
 const head = (sequence: bigint, digit = 'a') => ({ sequence, digest: digit.repeat(64) });
 test.each([
   ['the first', undefined, head(1n), head(1n), false],
@@ -27,11 +31,12 @@ test.each([
 });
 
 test('a presence is read back as it was written', () => {
+  const journal = { id: 'j1', counter: 2n ** 60n };
   const presence = {
     ...{ nid: nid('n1'), registration: registrationId('r1'), server: 's1', connected: true, since: 1, lastSeen: 2 },
-    ...{ address: '[::1]:1', status: 'ready', version: '1', auditHead: head(2n ** 60n), problem: '' },
+    ...{ address: '[::1]:1', status: 'ready', version: '1', auditHead: head(2n ** 60n), journal, problem: '' },
   };
   expect(decodePresence(encodePresence(presence))).toEqual(presence);
-  const bare = { ...presence, auditHead: undefined };
+  const bare = { ...presence, auditHead: undefined, journal: undefined };
   expect(decodePresence(encodePresence(bare))).toEqual(bare);
 });

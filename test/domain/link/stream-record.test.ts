@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   decodeStream,
   encodeStream,
+  forgetfulStream,
   memoryIsGone,
   nextStream,
   type StreamRecord,
@@ -52,6 +53,23 @@ describe('A12: whether the memory is gone', () => {
     ['another file', kept, withJournal('j2', 9n), true],
     ['an agent that keeps none: its deliveries end by their time', kept, undefined, false],
   ])('%s', (_, former, agent, expected) => {
-    expect(memoryIsGone(former, agent)).toBe(expected);
+    expect(memoryIsGone(former, agent, undefined)).toBe(expected);
+  });
+
+  const restarted = (id: string, counter: bigint) => agentFacts({ instance: 'i2', journal: { id, counter } });
+  const heard = { id: 'j1', counter: 20n };
+  test.each([
+    ['a copy of the time between the stream and its last heartbeat', restarted('j1', 12n), true],
+    ['all that a heartbeat has said', restarted('j1', 20n), false],
+    ['another file', restarted('j2', 30n), true],
+    ['the next stream of the same process, which beats on the former one meanwhile', withJournal('j1', 19n), false],
+  ])('heard of by heartbeats: %s', (_, agent, expected) => {
+    expect(memoryIsGone(kept, agent, heard)).toBe(expected);
+    expect(nextStream(kept, { ...claim, agent }, heard).forgottenBefore).toBe(expected ? 2n : 0n);
+  });
+
+  test('shown on a stream itself: whatever comes next begins without a memory', () => {
+    const next = nextStream(forgetfulStream(kept), { ...claim, agent: withJournal('j1', 8n) });
+    expect([forgetfulStream(kept).forgottenBefore, next.epoch, next.forgottenBefore]).toEqual([2n, 2n, 2n]);
   });
 });

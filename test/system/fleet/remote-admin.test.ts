@@ -50,6 +50,7 @@ class Server {
       `--server-listen-admin=127.0.0.1:${admin}`,
       `--server-listen-l1=127.0.0.1:${l1}`,
       `--server-listen-l2=127.0.0.1:${l2}`,
+      '--server-listen-metrics=off',
     ];
     const child = spawn(holdfast, ['server', '--data-dir', this.dataDir, ...listen, ...this.#flags], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -99,6 +100,12 @@ describe('a control plane that is operated from elsewhere', () => {
     expect((await readdir(first)).toSorted()).toEqual(['admin-ca.crt', 'admin.crt', 'admin.key']);
     expect((await stat(join(first, 'admin.key'))).mode & 0o777).toBe(0o600);
 
+    const audited = (await readFile(join(server.dataDir, 'audit.log'), 'utf8')).trim().split('\n');
+    const made = { type: 'admin.create_certificate admin', who: expect.stringMatching(/^server:./) };
+    expect(audited.map((line) => JSON.parse(line))).toMatchObject([
+      { ...made, result: 'allowed' },
+      { ...made, result: 'done' },
+    ]);
     expect(await server.ask(first, 'status')).toMatchObject({ code: 0, stdout: expect.stringContaining('ready') });
     const [viewer, operator] = [join(folder, 'viewer'), join(folder, 'operator')];
     expect(await server.ask(first, 'cert', 'create', 'vera', '--role', 'viewer', '--out', viewer)).toMatchObject({ code: 0 });
@@ -177,6 +184,39 @@ describe('a control plane that is operated from elsewhere', () => {
     expect(await readdir(server.dataDir)).not.toContain('admin-client');
   });
 
+  test('F4: what was revoked after a backup stays revoked when it is put back in place of the store', async () => {
+    const { folder, server, first } = await started();
+    const lost = join(folder, 'lost');
+    await server.ask(first, 'cert', 'create', 'lost', '--role', 'viewer', '--out', lost);
+    const { certificates } = JSON.parse((await server.ask(first, 'cert', 'list', '-o', 'json')).stdout);
+    const serial: string = certificates.find(({ name }: { name: string }) => name === 'lost').serial;
+    const archive = join(folder, 'backup.tar');
+    expect(await server.ask(first, 'backup', archive, '--with-key')).toMatchObject({ code: 0 });
+    await server.ask(first, 'cert', 'revoke', serial, '-y', '--reason', 'left in a train');
+    await server.stop();
+    const restore = (...to: readonly string[]) => runCli(['restore', '--backup', archive, '--data-dir', ...to]);
+    // The second time in place of one that was restored.
+    for (const told of [
+      `still revoked: serial ${serial} (left in a train)\n`,
+      `still revoked: serial ${serial} (left in a train)\n`,
+    ]) {
+      const restored = await restore(server.dataDir);
+      expect(restored).toMatchObject({ code: 0, stdout: expect.stringContaining(told) });
+      expect(restored.stderr).not.toContain('what was revoked later is not');
+    }
+    await server.start();
+    expect(await server.ask(lost, 'nodes')).toMatchObject({ code: 1, stderr: expect.stringContaining('left in a train') });
+    expect(await server.ask(first, 'nodes')).toMatchObject({ code: 0 });
+    // Where nobody knows of it any more, that is said.
+    await server.stop();
+    await writeFile(join(server.dataDir, 'control.db'), 'no database');
+    for (const place of [server.dataDir, join(folder, 'elsewhere')]) {
+      const restored = await restore(place);
+      expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('what was revoked later is not: run') });
+      expect(restored.stdout).not.toContain('still revoked');
+    }
+  });
+
   test('strangers by the thousand leave it serving', async () => {
     const { server, first } = await started();
     const sockets = Array.from({ length: 1_000 }, (_, index) => {
@@ -197,11 +237,8 @@ describe('a control plane that is operated from elsewhere', () => {
     await using folder = await temporaryFolder();
     const [l1, l2] = [await freePort(), await freePort()];
     const dataDir = join(folder.path, 'server');
-    const child = spawn(
-      holdfast,
-      ['server', '--data-dir', dataDir, `--server-listen-l1=127.0.0.1:${l1}`, `--server-listen-l2=127.0.0.1:${l2}`],
-      { stdio: 'ignore' },
-    );
+    const listen = [`--server-listen-l1=127.0.0.1:${l1}`, `--server-listen-l2=127.0.0.1:${l2}`, '--server-listen-metrics=off'];
+    const child = spawn(holdfast, ['server', '--data-dir', dataDir, ...listen], { stdio: 'ignore' });
     try {
       await until(
         () => runCli(['status', '--data-dir', dataDir]),

@@ -69,9 +69,11 @@ async function begin(node: number, token: string): Promise<void> {
     users: [{ opened: () => say(node, 'linked'), received: () => false, closed: () => {} }],
     version: '0.0.0',
     nodeIp: undefined,
+    onRoot: () => {},
     auditHead: () => undefined,
     newTag: randomUUID,
     clock,
+    bootTime: () => clock.monotonic(),
     random: Math.random,
     logger: new FakeLogger(),
   });

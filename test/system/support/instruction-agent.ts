@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -52,6 +53,7 @@ const engine = new InstructionEngine({
   ...{ audit, web, clock, sha256, services: new FakeServiceManager(), logger: new FakeLogger() },
   policy: () => USUAL_POLICY,
   onAuditFailure: 'refuse',
+  newTag: randomUUID,
   upload: () => Promise.reject(new Error('no server takes uploads here')),
   nodeIsReady: () => true,
   boot: 'boot-1',
@@ -67,6 +69,7 @@ const engine = new InstructionEngine({
     kubernetes: new KubernetesEffect(programs),
     overlay: { run: async () => NO_CONTENT },
     upgrade: { run: async () => NO_CONTENT },
+    vip: { run: async () => NO_CONTENT },
   },
   reading: { yaml: () => [] },
 });

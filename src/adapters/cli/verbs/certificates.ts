@@ -1,6 +1,24 @@
 import type { Command } from 'commander';
 import { client, type Wiring } from './options.js';
 
+export function addRootVerbs(program: Command, { context, done }: Wiring): void {
+  const ca = program.command('ca').description('the roots of a control plane: list, rotate, retire');
+  client(ca.command('list').description('the roots, and who still has certificates of a former one')).action(async (options) =>
+    done(await (await import('../roots.js')).listRoots(context, options)),
+  );
+  client(
+    ca
+      .command('rotate <root>')
+      .description('make a new root of `nodes` or `registration`; the former one counts until it is retired'),
+  )
+    .option('-y, --yes', 'do not ask', false)
+    .action(async (name, options) => done(await (await import('../roots.js')).rotateRoot(context, name, options)));
+  client(ca.command('retire <root>').description('the former root counts no more; refused while certificates of it are in use'))
+    .option('--force', 'revoke those that are in use: their nodes have to register again', false)
+    .option('-y, --yes', 'do not ask', false)
+    .action(async (name, options) => done(await (await import('../roots.js')).retireRoot(context, name, options)));
+}
+
 export function addCertificateVerbs(program: Command, { context, done }: Wiring): void {
   const cert = program
     .command('cert')

@@ -23,6 +23,64 @@ export const protobufPackage = "holdfast.admin.v1";
 
 export const protobufFileName = "holdfast/admin/v1/certificates.proto";
 
+export interface ListRootsRequest {
+}
+
+export interface ListRootsResponse {
+  roots: RootPair[];
+}
+
+export interface RotateRootRequest {
+  /** `registration` or `nodes`. */
+  name: string;
+}
+
+export interface RotateRootResponse {
+  root: RootPair | undefined;
+}
+
+export interface RetireRootRequest {
+  name: string;
+  /** Also when certificates of it are in use: they are revoked. */
+  force: boolean;
+}
+
+export interface RetireRootResponse {
+  retired: Root | undefined;
+  revoked: RootUser[];
+}
+
+export interface RootPair {
+  name: string;
+  current:
+    | Root
+    | undefined;
+  /** Absent when it is retired. */
+  former:
+    | Root
+    | undefined;
+  /** 0 without a former one. */
+  replacedAtMs: bigint;
+  /** Who has a valid certificate of the former one. */
+  inUse: RootUser[];
+}
+
+export interface Root {
+  commonName: string;
+  /** Hex. */
+  serial: string;
+  /** SHA-256 of its DER, hex. */
+  fingerprint: string;
+  notBeforeMs: bigint;
+  notAfterMs: bigint;
+}
+
+export interface RootUser {
+  node: string;
+  serial: string;
+  notAfterMs: bigint;
+}
+
 export interface CreateAdminCertificateRequest {
   name: string;
   /** `viewer`, `operator` or `admin`. */
@@ -61,6 +119,659 @@ export interface ListAdminCertificatesRequest {
 export interface ListAdminCertificatesResponse {
   certificates: AdminCertificate[];
 }
+
+function createBaseListRootsRequest(): ListRootsRequest {
+  return {};
+}
+
+export const ListRootsRequest: MessageFns<ListRootsRequest> = {
+  encode(_: ListRootsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListRootsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListRootsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListRootsRequest>): ListRootsRequest {
+    return ListRootsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ListRootsRequest>): ListRootsRequest {
+    const message = createBaseListRootsRequest();
+    return message;
+  },
+};
+
+function createBaseListRootsResponse(): ListRootsResponse {
+  return { roots: [] };
+}
+
+export const ListRootsResponse: MessageFns<ListRootsResponse> = {
+  encode(message: ListRootsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.roots) {
+      RootPair.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListRootsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListRootsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.roots.push(RootPair.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListRootsResponse>): ListRootsResponse {
+    return ListRootsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListRootsResponse>): ListRootsResponse {
+    const message = createBaseListRootsResponse();
+    message.roots = object.roots?.map((e) => RootPair.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseRotateRootRequest(): RotateRootRequest {
+  return { name: "" };
+}
+
+export const RotateRootRequest: MessageFns<RotateRootRequest> = {
+  encode(message: RotateRootRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RotateRootRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRotateRootRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RotateRootRequest>): RotateRootRequest {
+    return RotateRootRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RotateRootRequest>): RotateRootRequest {
+    const message = createBaseRotateRootRequest();
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
+function createBaseRotateRootResponse(): RotateRootResponse {
+  return { root: undefined };
+}
+
+export const RotateRootResponse: MessageFns<RotateRootResponse> = {
+  encode(message: RotateRootResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.root !== undefined) {
+      RootPair.encode(message.root, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RotateRootResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRotateRootResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.root = RootPair.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RotateRootResponse>): RotateRootResponse {
+    return RotateRootResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RotateRootResponse>): RotateRootResponse {
+    const message = createBaseRotateRootResponse();
+    message.root = (object.root !== undefined && object.root !== null) ? RootPair.fromPartial(object.root) : undefined;
+    return message;
+  },
+};
+
+function createBaseRetireRootRequest(): RetireRootRequest {
+  return { name: "", force: false };
+}
+
+export const RetireRootRequest: MessageFns<RetireRootRequest> = {
+  encode(message: RetireRootRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.force !== false) {
+      writer.uint32(16).bool(message.force);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RetireRootRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRetireRootRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.force = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RetireRootRequest>): RetireRootRequest {
+    return RetireRootRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RetireRootRequest>): RetireRootRequest {
+    const message = createBaseRetireRootRequest();
+    message.name = object.name ?? "";
+    message.force = object.force ?? false;
+    return message;
+  },
+};
+
+function createBaseRetireRootResponse(): RetireRootResponse {
+  return { retired: undefined, revoked: [] };
+}
+
+export const RetireRootResponse: MessageFns<RetireRootResponse> = {
+  encode(message: RetireRootResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.retired !== undefined) {
+      Root.encode(message.retired, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.revoked) {
+      RootUser.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RetireRootResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRetireRootResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.retired = Root.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.revoked.push(RootUser.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RetireRootResponse>): RetireRootResponse {
+    return RetireRootResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RetireRootResponse>): RetireRootResponse {
+    const message = createBaseRetireRootResponse();
+    message.retired = (object.retired !== undefined && object.retired !== null)
+      ? Root.fromPartial(object.retired)
+      : undefined;
+    message.revoked = object.revoked?.map((e) => RootUser.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseRootPair(): RootPair {
+  return { name: "", current: undefined, former: undefined, replacedAtMs: 0n, inUse: [] };
+}
+
+export const RootPair: MessageFns<RootPair> = {
+  encode(message: RootPair, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.current !== undefined) {
+      Root.encode(message.current, writer.uint32(18).fork()).join();
+    }
+    if (message.former !== undefined) {
+      Root.encode(message.former, writer.uint32(26).fork()).join();
+    }
+    if (message.replacedAtMs !== 0n) {
+      if (BigInt.asIntN(64, message.replacedAtMs) !== message.replacedAtMs) {
+        throw new globalThis.Error("value provided for field message.replacedAtMs of type int64 too large");
+      }
+      writer.uint32(32).int64(message.replacedAtMs);
+    }
+    for (const v of message.inUse) {
+      RootUser.encode(v!, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RootPair {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRootPair();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.current = Root.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.former = Root.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.replacedAtMs = reader.int64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.inUse.push(RootUser.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RootPair>): RootPair {
+    return RootPair.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RootPair>): RootPair {
+    const message = createBaseRootPair();
+    message.name = object.name ?? "";
+    message.current = (object.current !== undefined && object.current !== null)
+      ? Root.fromPartial(object.current)
+      : undefined;
+    message.former = (object.former !== undefined && object.former !== null)
+      ? Root.fromPartial(object.former)
+      : undefined;
+    message.replacedAtMs = (object.replacedAtMs !== undefined && object.replacedAtMs !== null)
+      ? BigInt(object.replacedAtMs)
+      : 0n;
+    message.inUse = object.inUse?.map((e) => RootUser.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseRoot(): Root {
+  return { commonName: "", serial: "", fingerprint: "", notBeforeMs: 0n, notAfterMs: 0n };
+}
+
+export const Root: MessageFns<Root> = {
+  encode(message: Root, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.commonName !== "") {
+      writer.uint32(10).string(message.commonName);
+    }
+    if (message.serial !== "") {
+      writer.uint32(18).string(message.serial);
+    }
+    if (message.fingerprint !== "") {
+      writer.uint32(26).string(message.fingerprint);
+    }
+    if (message.notBeforeMs !== 0n) {
+      if (BigInt.asIntN(64, message.notBeforeMs) !== message.notBeforeMs) {
+        throw new globalThis.Error("value provided for field message.notBeforeMs of type int64 too large");
+      }
+      writer.uint32(32).int64(message.notBeforeMs);
+    }
+    if (message.notAfterMs !== 0n) {
+      if (BigInt.asIntN(64, message.notAfterMs) !== message.notAfterMs) {
+        throw new globalThis.Error("value provided for field message.notAfterMs of type int64 too large");
+      }
+      writer.uint32(40).int64(message.notAfterMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Root {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRoot();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.commonName = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.serial = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.fingerprint = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.notBeforeMs = reader.int64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.notAfterMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Root>): Root {
+    return Root.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Root>): Root {
+    const message = createBaseRoot();
+    message.commonName = object.commonName ?? "";
+    message.serial = object.serial ?? "";
+    message.fingerprint = object.fingerprint ?? "";
+    message.notBeforeMs = (object.notBeforeMs !== undefined && object.notBeforeMs !== null)
+      ? BigInt(object.notBeforeMs)
+      : 0n;
+    message.notAfterMs = (object.notAfterMs !== undefined && object.notAfterMs !== null)
+      ? BigInt(object.notAfterMs)
+      : 0n;
+    return message;
+  },
+};
+
+function createBaseRootUser(): RootUser {
+  return { node: "", serial: "", notAfterMs: 0n };
+}
+
+export const RootUser: MessageFns<RootUser> = {
+  encode(message: RootUser, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.node !== "") {
+      writer.uint32(10).string(message.node);
+    }
+    if (message.serial !== "") {
+      writer.uint32(18).string(message.serial);
+    }
+    if (message.notAfterMs !== 0n) {
+      if (BigInt.asIntN(64, message.notAfterMs) !== message.notAfterMs) {
+        throw new globalThis.Error("value provided for field message.notAfterMs of type int64 too large");
+      }
+      writer.uint32(24).int64(message.notAfterMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RootUser {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRootUser();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.serial = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.notAfterMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RootUser>): RootUser {
+    return RootUser.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RootUser>): RootUser {
+    const message = createBaseRootUser();
+    message.node = object.node ?? "";
+    message.serial = object.serial ?? "";
+    message.notAfterMs = (object.notAfterMs !== undefined && object.notAfterMs !== null)
+      ? BigInt(object.notAfterMs)
+      : 0n;
+    return message;
+  },
+};
 
 function createBaseCreateAdminCertificateRequest(): CreateAdminCertificateRequest {
   return { name: "", role: "", ttlMs: 0n, csr: Buffer.alloc(0) };
@@ -510,12 +1221,48 @@ export const CertificateServiceService = {
       Buffer.from(ListAdminCertificatesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListAdminCertificatesResponse => ListAdminCertificatesResponse.decode(value),
   },
+  /** The roots of the control plane, and of former ones who still uses them. */
+  listRoots: {
+    path: "/holdfast.admin.v1.CertificateService/ListRoots" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListRootsRequest): Buffer => Buffer.from(ListRootsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListRootsRequest => ListRootsRequest.decode(value),
+    responseSerialize: (value: ListRootsResponse): Buffer => Buffer.from(ListRootsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListRootsResponse => ListRootsResponse.decode(value),
+  },
+  /** A new root certifies from now on; the former one is good until it is retired. */
+  rotateRoot: {
+    path: "/holdfast.admin.v1.CertificateService/RotateRoot" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RotateRootRequest): Buffer => Buffer.from(RotateRootRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RotateRootRequest => RotateRootRequest.decode(value),
+    responseSerialize: (value: RotateRootResponse): Buffer => Buffer.from(RotateRootResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RotateRootResponse => RotateRootResponse.decode(value),
+  },
+  /** The former root counts no longer. */
+  retireRoot: {
+    path: "/holdfast.admin.v1.CertificateService/RetireRoot" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RetireRootRequest): Buffer => Buffer.from(RetireRootRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RetireRootRequest => RetireRootRequest.decode(value),
+    responseSerialize: (value: RetireRootResponse): Buffer => Buffer.from(RetireRootResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RetireRootResponse => RetireRootResponse.decode(value),
+  },
 } as const;
 
 export interface CertificateServiceServer extends UntypedServiceImplementation {
   /** The key stays where it was made. */
   createAdminCertificate: handleUnaryCall<CreateAdminCertificateRequest, CreateAdminCertificateResponse>;
   listAdminCertificates: handleUnaryCall<ListAdminCertificatesRequest, ListAdminCertificatesResponse>;
+  /** The roots of the control plane, and of former ones who still uses them. */
+  listRoots: handleUnaryCall<ListRootsRequest, ListRootsResponse>;
+  /** A new root certifies from now on; the former one is good until it is retired. */
+  rotateRoot: handleUnaryCall<RotateRootRequest, RotateRootResponse>;
+  /** The former root counts no longer. */
+  retireRoot: handleUnaryCall<RetireRootRequest, RetireRootResponse>;
 }
 
 export interface CertificateServiceClient extends Client {
@@ -549,6 +1296,54 @@ export interface CertificateServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListAdminCertificatesResponse) => void,
+  ): ClientUnaryCall;
+  /** The roots of the control plane, and of former ones who still uses them. */
+  listRoots(
+    request: ListRootsRequest,
+    callback: (error: ServiceError | null, response: ListRootsResponse) => void,
+  ): ClientUnaryCall;
+  listRoots(
+    request: ListRootsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListRootsResponse) => void,
+  ): ClientUnaryCall;
+  listRoots(
+    request: ListRootsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListRootsResponse) => void,
+  ): ClientUnaryCall;
+  /** A new root certifies from now on; the former one is good until it is retired. */
+  rotateRoot(
+    request: RotateRootRequest,
+    callback: (error: ServiceError | null, response: RotateRootResponse) => void,
+  ): ClientUnaryCall;
+  rotateRoot(
+    request: RotateRootRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RotateRootResponse) => void,
+  ): ClientUnaryCall;
+  rotateRoot(
+    request: RotateRootRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RotateRootResponse) => void,
+  ): ClientUnaryCall;
+  /** The former root counts no longer. */
+  retireRoot(
+    request: RetireRootRequest,
+    callback: (error: ServiceError | null, response: RetireRootResponse) => void,
+  ): ClientUnaryCall;
+  retireRoot(
+    request: RetireRootRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RetireRootResponse) => void,
+  ): ClientUnaryCall;
+  retireRoot(
+    request: RetireRootRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RetireRootResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -39,6 +39,36 @@ export enum InstructionState {
   UNRECOGNIZED = -1,
 }
 
+export interface ListVipsRequest {
+}
+
+export interface ListVipsResponse {
+  vips: Vip[];
+}
+
+export interface MoveVipRequest {
+  node: string;
+}
+
+export interface MoveVipResponse {
+  vip: Vip | undefined;
+}
+
+export interface Vip {
+  account: string;
+  /** `free`, `assigning`, `held` or `releasing`. */
+  phase: string;
+  /** Who has it, gets it, or gives it back; of a free one who had it last. Empty while nobody has had it. */
+  node: string;
+  /** Whom an operator wants to have it; empty when nobody was named. */
+  wanted: string;
+  generation: bigint;
+  /** Since when it is in this phase, wall clock. */
+  sinceMs: bigint;
+  /** Nodes that may have it now. */
+  candidates: string[];
+}
+
 export interface OpenSessionRequest {
   frame:
     | //
@@ -165,6 +195,19 @@ export interface WatchInstructionsResponse {
   instruction: Instruction | undefined;
 }
 
+export interface FollowOutputRequest {
+  node: string;
+  tag: string;
+}
+
+export interface FollowOutputResponse {
+  /** `stdout` or `stderr`. */
+  stream: string;
+  /** Bytes that the stream has said before these; higher than expected where something was left out. */
+  offset: bigint;
+  data: Buffer;
+}
+
 export interface CancelInstructionRequest {
   node: string;
   tag: string;
@@ -282,6 +325,349 @@ export interface RevokeTokenRequest {
 
 export interface RevokeTokenResponse {
 }
+
+function createBaseListVipsRequest(): ListVipsRequest {
+  return {};
+}
+
+export const ListVipsRequest: MessageFns<ListVipsRequest> = {
+  encode(_: ListVipsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListVipsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListVipsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListVipsRequest>): ListVipsRequest {
+    return ListVipsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ListVipsRequest>): ListVipsRequest {
+    const message = createBaseListVipsRequest();
+    return message;
+  },
+};
+
+function createBaseListVipsResponse(): ListVipsResponse {
+  return { vips: [] };
+}
+
+export const ListVipsResponse: MessageFns<ListVipsResponse> = {
+  encode(message: ListVipsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.vips) {
+      Vip.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListVipsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListVipsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.vips.push(Vip.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListVipsResponse>): ListVipsResponse {
+    return ListVipsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListVipsResponse>): ListVipsResponse {
+    const message = createBaseListVipsResponse();
+    message.vips = object.vips?.map((e) => Vip.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseMoveVipRequest(): MoveVipRequest {
+  return { node: "" };
+}
+
+export const MoveVipRequest: MessageFns<MoveVipRequest> = {
+  encode(message: MoveVipRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.node !== "") {
+      writer.uint32(10).string(message.node);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MoveVipRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMoveVipRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MoveVipRequest>): MoveVipRequest {
+    return MoveVipRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MoveVipRequest>): MoveVipRequest {
+    const message = createBaseMoveVipRequest();
+    message.node = object.node ?? "";
+    return message;
+  },
+};
+
+function createBaseMoveVipResponse(): MoveVipResponse {
+  return { vip: undefined };
+}
+
+export const MoveVipResponse: MessageFns<MoveVipResponse> = {
+  encode(message: MoveVipResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.vip !== undefined) {
+      Vip.encode(message.vip, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MoveVipResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMoveVipResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.vip = Vip.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MoveVipResponse>): MoveVipResponse {
+    return MoveVipResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MoveVipResponse>): MoveVipResponse {
+    const message = createBaseMoveVipResponse();
+    message.vip = (object.vip !== undefined && object.vip !== null) ? Vip.fromPartial(object.vip) : undefined;
+    return message;
+  },
+};
+
+function createBaseVip(): Vip {
+  return { account: "", phase: "", node: "", wanted: "", generation: 0n, sinceMs: 0n, candidates: [] };
+}
+
+export const Vip: MessageFns<Vip> = {
+  encode(message: Vip, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.account !== "") {
+      writer.uint32(10).string(message.account);
+    }
+    if (message.phase !== "") {
+      writer.uint32(18).string(message.phase);
+    }
+    if (message.node !== "") {
+      writer.uint32(26).string(message.node);
+    }
+    if (message.wanted !== "") {
+      writer.uint32(34).string(message.wanted);
+    }
+    if (message.generation !== 0n) {
+      if (BigInt.asIntN(64, message.generation) !== message.generation) {
+        throw new globalThis.Error("value provided for field message.generation of type int64 too large");
+      }
+      writer.uint32(40).int64(message.generation);
+    }
+    if (message.sinceMs !== 0n) {
+      if (BigInt.asIntN(64, message.sinceMs) !== message.sinceMs) {
+        throw new globalThis.Error("value provided for field message.sinceMs of type int64 too large");
+      }
+      writer.uint32(48).int64(message.sinceMs);
+    }
+    for (const v of message.candidates) {
+      writer.uint32(58).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Vip {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVip();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.account = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.phase = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.wanted = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.generation = reader.int64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.sinceMs = reader.int64() as bigint;
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.candidates.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Vip>): Vip {
+    return Vip.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Vip>): Vip {
+    const message = createBaseVip();
+    message.account = object.account ?? "";
+    message.phase = object.phase ?? "";
+    message.node = object.node ?? "";
+    message.wanted = object.wanted ?? "";
+    message.generation = (object.generation !== undefined && object.generation !== null)
+      ? BigInt(object.generation)
+      : 0n;
+    message.sinceMs = (object.sinceMs !== undefined && object.sinceMs !== null) ? BigInt(object.sinceMs) : 0n;
+    message.candidates = object.candidates?.map((e) => e) || [];
+    return message;
+  },
+};
 
 function createBaseOpenSessionRequest(): OpenSessionRequest {
   return { frame: undefined };
@@ -1642,6 +2028,155 @@ export const WatchInstructionsResponse: MessageFns<WatchInstructionsResponse> = 
     message.instruction = (object.instruction !== undefined && object.instruction !== null)
       ? Instruction.fromPartial(object.instruction)
       : undefined;
+    return message;
+  },
+};
+
+function createBaseFollowOutputRequest(): FollowOutputRequest {
+  return { node: "", tag: "" };
+}
+
+export const FollowOutputRequest: MessageFns<FollowOutputRequest> = {
+  encode(message: FollowOutputRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.node !== "") {
+      writer.uint32(10).string(message.node);
+    }
+    if (message.tag !== "") {
+      writer.uint32(18).string(message.tag);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FollowOutputRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFollowOutputRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.tag = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FollowOutputRequest>): FollowOutputRequest {
+    return FollowOutputRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FollowOutputRequest>): FollowOutputRequest {
+    const message = createBaseFollowOutputRequest();
+    message.node = object.node ?? "";
+    message.tag = object.tag ?? "";
+    return message;
+  },
+};
+
+function createBaseFollowOutputResponse(): FollowOutputResponse {
+  return { stream: "", offset: 0n, data: Buffer.alloc(0) };
+}
+
+export const FollowOutputResponse: MessageFns<FollowOutputResponse> = {
+  encode(message: FollowOutputResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.stream !== "") {
+      writer.uint32(10).string(message.stream);
+    }
+    if (message.offset !== 0n) {
+      if (BigInt.asUintN(64, message.offset) !== message.offset) {
+        throw new globalThis.Error("value provided for field message.offset of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.offset);
+    }
+    if (message.data.length !== 0) {
+      writer.uint32(26).bytes(message.data);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FollowOutputResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFollowOutputResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.stream = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.offset = reader.uint64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.data = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FollowOutputResponse>): FollowOutputResponse {
+    return FollowOutputResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FollowOutputResponse>): FollowOutputResponse {
+    const message = createBaseFollowOutputResponse();
+    message.stream = object.stream ?? "";
+    message.offset = (object.offset !== undefined && object.offset !== null) ? BigInt(object.offset) : 0n;
+    message.data = object.data ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -3090,6 +3625,17 @@ export const FleetServiceService = {
       Buffer.from(WatchInstructionsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchInstructionsResponse => WatchInstructionsResponse.decode(value),
   },
+  /** What a script says while it runs, the newest of it first, until its instruction has ended. Lossy: the result has all that is kept. */
+  followOutput: {
+    path: "/holdfast.admin.v1.FleetService/FollowOutput" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: FollowOutputRequest): Buffer => Buffer.from(FollowOutputRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): FollowOutputRequest => FollowOutputRequest.decode(value),
+    responseSerialize: (value: FollowOutputResponse): Buffer =>
+      Buffer.from(FollowOutputResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): FollowOutputResponse => FollowOutputResponse.decode(value),
+  },
   /** What was not sent is not sent; what was is asked to stop, where its agent can. */
   cancelInstruction: {
     path: "/holdfast.admin.v1.FleetService/CancelInstruction" as const,
@@ -3193,6 +3739,26 @@ export const FleetServiceService = {
     responseSerialize: (value: OpenSessionResponse): Buffer => Buffer.from(OpenSessionResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): OpenSessionResponse => OpenSessionResponse.decode(value),
   },
+  /** The virtual IPs of the accounts; none where no node may have one. */
+  listVips: {
+    path: "/holdfast.admin.v1.FleetService/ListVips" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListVipsRequest): Buffer => Buffer.from(ListVipsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListVipsRequest => ListVipsRequest.decode(value),
+    responseSerialize: (value: ListVipsResponse): Buffer => Buffer.from(ListVipsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListVipsResponse => ListVipsResponse.decode(value),
+  },
+  /** A node is to have the virtual IP of its account. Answered when that is noted. */
+  moveVip: {
+    path: "/holdfast.admin.v1.FleetService/MoveVip" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: MoveVipRequest): Buffer => Buffer.from(MoveVipRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): MoveVipRequest => MoveVipRequest.decode(value),
+    responseSerialize: (value: MoveVipResponse): Buffer => Buffer.from(MoveVipResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): MoveVipResponse => MoveVipResponse.decode(value),
+  },
 } as const;
 
 export interface FleetServiceServer extends UntypedServiceImplementation {
@@ -3203,6 +3769,8 @@ export interface FleetServiceServer extends UntypedServiceImplementation {
   getInstruction: handleUnaryCall<GetInstructionRequest, GetInstructionResponse>;
   /** What there is, then each one as it changes, until the caller ends it. */
   watchInstructions: handleServerStreamingCall<WatchInstructionsRequest, WatchInstructionsResponse>;
+  /** What a script says while it runs, the newest of it first, until its instruction has ended. Lossy: the result has all that is kept. */
+  followOutput: handleServerStreamingCall<FollowOutputRequest, FollowOutputResponse>;
   /** What was not sent is not sent; what was is asked to stop, where its agent can. */
   cancelInstruction: handleUnaryCall<CancelInstructionRequest, CancelInstructionResponse>;
   listNodes: handleUnaryCall<ListNodesRequest, ListNodesResponse>;
@@ -3222,6 +3790,10 @@ export interface FleetServiceServer extends UntypedServiceImplementation {
    * A caller that ends its side has nothing more to say: the session goes on until the service or a cancellation ends it.
    */
   openSession: handleBidiStreamingCall<OpenSessionRequest, OpenSessionResponse>;
+  /** The virtual IPs of the accounts; none where no node may have one. */
+  listVips: handleUnaryCall<ListVipsRequest, ListVipsResponse>;
+  /** A node is to have the virtual IP of its account. Answered when that is noted. */
+  moveVip: handleUnaryCall<MoveVipRequest, MoveVipResponse>;
 }
 
 export interface FleetServiceClient extends Client {
@@ -3279,6 +3851,16 @@ export interface FleetServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchInstructionsResponse>;
+  /** What a script says while it runs, the newest of it first, until its instruction has ended. Lossy: the result has all that is kept. */
+  followOutput(
+    request: FollowOutputRequest,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<FollowOutputResponse>;
+  followOutput(
+    request: FollowOutputRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<FollowOutputResponse>;
   /** What was not sent is not sent; what was is asked to stop, where its agent can. */
   cancelInstruction(
     request: CancelInstructionRequest,
@@ -3420,6 +4002,38 @@ export interface FleetServiceClient extends Client {
     metadata: Metadata,
     options?: Partial<CallOptions>,
   ): ClientDuplexStream<OpenSessionRequest, OpenSessionResponse>;
+  /** The virtual IPs of the accounts; none where no node may have one. */
+  listVips(
+    request: ListVipsRequest,
+    callback: (error: ServiceError | null, response: ListVipsResponse) => void,
+  ): ClientUnaryCall;
+  listVips(
+    request: ListVipsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListVipsResponse) => void,
+  ): ClientUnaryCall;
+  listVips(
+    request: ListVipsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListVipsResponse) => void,
+  ): ClientUnaryCall;
+  /** A node is to have the virtual IP of its account. Answered when that is noted. */
+  moveVip(
+    request: MoveVipRequest,
+    callback: (error: ServiceError | null, response: MoveVipResponse) => void,
+  ): ClientUnaryCall;
+  moveVip(
+    request: MoveVipRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: MoveVipResponse) => void,
+  ): ClientUnaryCall;
+  moveVip(
+    request: MoveVipRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: MoveVipResponse) => void,
+  ): ClientUnaryCall;
 }
 
 export const FleetServiceClient = makeGenericClientConstructor(
