@@ -4,6 +4,7 @@ import type {
   AdoptOptions,
   DaemonOptions,
   DevOptions,
+  InstallOptions,
   LocalVerbs,
   PreflightOptions,
   RegisterOptions,
@@ -33,6 +34,9 @@ export const localVerbs: LocalVerbs = {
   },
   async preflight(context: CliContext, options: PreflightOptions): Promise<ExitCode> {
     return (await import('./composition/preflight.js')).preflight(context, options);
+  },
+  async install(context: CliContext, options: InstallOptions): Promise<ExitCode> {
+    return (await import('./composition/install.js')).install(context, options);
   },
   async restore(context: CliContext, options: RestoreOptions): Promise<ExitCode> {
     return (await import('./composition/restore.js')).restore(context, options);

@@ -18,6 +18,7 @@ import { linkModule } from './modules/link.js';
 import { loadbalancerModule } from './modules/loadbalancer.js';
 import { metricsModule } from './modules/metrics.js';
 import { overlayModule } from './modules/overlay.js';
+import { upgradeModule } from './modules/upgrade.js';
 import { noVipModule, vipModule } from './modules/vip.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
@@ -34,6 +35,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     agentModule,
     linkModule,
     kubernetesModule,
+    upgradeModule,
     overlayModule,
     loadbalancerModule,
     facts.config.vipAddress === undefined ? noVipModule : vipModule(facts.config.vipAddress),

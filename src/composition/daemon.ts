@@ -55,7 +55,7 @@ export async function prepareDaemon(
  * The file that a flag names, else HOLDFAST_CONFIG; else that of the data directory, else the machine's, which both may be missing. The
  * dev mode has nothing to do with the machine.
  */
-function configSource(
+export function configSource(
   mode: Mode,
   { config, machineConfig }: Paths,
   flag: string | undefined,

@@ -33,7 +33,11 @@ export interface EnrolledNode {
 const MAX_ENROLMENT_BYTES = 64 * 1024;
 
 /** @throws AgentError `certificate.not_registered`, `certificate.not_written`, `store.key_unreadable` */
-export async function enrolledNode({ paths, config }: Facts, root: AbsolutePath, options: CallOptions): Promise<EnrolledNode> {
+export async function enrolledNode(
+  { paths, config }: Pick<Facts, 'paths' | 'config'>,
+  root: AbsolutePath,
+  options: CallOptions,
+): Promise<EnrolledNode> {
   const pairs = new FilePairStore({ folder: paths.certs, flat: flatPair(paths) });
   const { current } = await pairs.load(options);
   if (current === undefined) throw notRegistered(`there is no certificate in ${paths.certs}`);

@@ -36,9 +36,12 @@ import type { FleetSubsystem } from '../app/fleet/fleet-subsystem.js';
 import type { NodeEvents } from '../app/fleet/node-events.js';
 import type { CapabilityEffects } from '../app/instruction/effects.js';
 import type { InstructionEngine } from '../app/instruction/instruction-engine.js';
+import type { ClusterPrograms } from '../app/kubernetes/cluster-programs.js';
 import type { HelmEffect } from '../app/kubernetes/helm-effect.js';
 import type { JoinEffect } from '../app/kubernetes/join-effect.js';
 import type { KubernetesEffect } from '../app/kubernetes/kubernetes-effect.js';
+import type { UpgradeEffect } from '../app/kubernetes/upgrade-effect.js';
+import type { UpgradeLog } from '../app/kubernetes/upgrade-log.js';
 import type { LinkSubsystem } from '../app/link/link-subsystem.js';
 import type { NodeSessions } from '../app/link/node-sessions.js';
 import type { PresenceBoard } from '../app/link/presence-board.js';
@@ -165,6 +168,9 @@ export const NodePorts = {
   kubernetes: token<KubernetesEffect>('node.kubernetes'),
   helm: token<HelmEffect>('node.helm'),
   join: token<JoinEffect>('node.join'),
+  clusterPrograms: token<ClusterPrograms>('node.clusterPrograms'),
+  upgrade: token<UpgradeEffect>('node.upgrade'),
+  upgradeLog: token<UpgradeLog>('node.upgradeLog'),
   /** What each capability does for an instruction. */
   effects: token<CapabilityEffects>('node.effects'),
   dnsmasq: token<DnsmasqEffect>('node.dnsmasq'),

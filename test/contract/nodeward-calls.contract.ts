@@ -58,6 +58,14 @@ export function nodewardCallsContract(name: string, make: () => Promise<Nodeward
       ]);
     });
 
+    test('there is no list to install by unless the control plane has one, and it says so', async () => {
+      const { calls } = await given();
+      await expect(calls.installCommands({ signal })).rejects.toMatchObject({
+        code: 'link.refused',
+        facts: { problem: expect.stringMatching(/^no install plan is configured/) },
+      });
+    });
+
     test('what is refused is an error', async () => {
       const { calls, refuse } = await given();
       refuse();
@@ -76,6 +84,7 @@ export function nodewardCallsContract(name: string, make: () => Promise<Nodeward
       await expect(calls.updateStatus('READY', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
       await goAway();
       await expect(calls.controlPlaneNodes({ signal })).rejects.toMatchObject({ code: 'link.unreachable' });
+      await expect(calls.installCommands({ signal })).rejects.toMatchObject({ code: 'link.unreachable' });
     });
   });
 }

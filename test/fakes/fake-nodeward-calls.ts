@@ -1,3 +1,4 @@
+import type { InstallCommand } from '../../src/domain/install/model.js';
 import { AgentError, type ErrorCode } from '../../src/domain/kernel/errors.js';
 import type { ControlPlaneNode, NodelogEntry, OverlayPeer, OverlaySet } from '../../src/domain/link/calls.js';
 import { type LinkMessage, MAX_SENT_BYTES } from '../../src/domain/link/model.js';
@@ -10,6 +11,8 @@ export class FakeNodewardCalls implements NodewardCalls {
   readonly told: string[] = [];
   nodes: readonly ControlPlaneNode[] = [];
   peers: readonly OverlayPeer[] = [];
+  /** The install list; undefined: there is none. */
+  commands: readonly InstallCommand[] | undefined;
   /** That of the node in the overlay. */
   address = '';
   /** Its own making of keys is left out. */
@@ -30,6 +33,12 @@ export class FakeNodewardCalls implements NodewardCalls {
     this.#enter(options);
     this.#tell('manualSync', { self, nodeIsReady });
     return { peers: this.peers, address: this.address };
+  }
+
+  async installCommands(options: CallOptions): Promise<readonly InstallCommand[]> {
+    this.#enter(options);
+    if (this.commands !== undefined) return this.commands;
+    throw new AgentError('link.refused', { problem: 'no install plan is configured on this control plane' });
   }
 
   async updateStatus(status: string, options: CallOptions): Promise<void> {

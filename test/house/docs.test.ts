@@ -109,7 +109,7 @@ describe('docs/cli.md', async () => {
     const context: CliContext = { console, env: {}, stdin: (async function* () {})(), signal: new AbortController().signal };
     const never = () => Promise.reject(new Error('help runs nothing'));
     const daemons = { dev: never, agent: never, server: never, acceptRollback: never, register: never };
-    const local: LocalVerbs = { ...daemons, adopt: never, preflight: never, restore: never, verifyAudit: never };
+    const local: LocalVerbs = { ...daemons, adopt: never, install: never, preflight: never, restore: never, verifyAudit: never };
     await runCli([...args, '--help'], context, '0', local);
     return parts.join('');
   };

@@ -6,6 +6,7 @@ import { EtcdRemovalEffect } from '../../src/app/etcd/etcd-removal-effect.js';
 import type { CapabilityEffects } from '../../src/app/instruction/effects.js';
 import { InstructionEngine, type InstructionEngineParts } from '../../src/app/instruction/instruction-engine.js';
 import { SealedJournal } from '../../src/app/instruction/sealed-journal.js';
+import { ClusterPrograms } from '../../src/app/kubernetes/cluster-programs.js';
 import { HelmEffect } from '../../src/app/kubernetes/helm-effect.js';
 import { JoinEffect } from '../../src/app/kubernetes/join-effect.js';
 import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js';
@@ -24,12 +25,14 @@ import { FakeEtcdMembers } from '../fakes/fake-etcd-members.js';
 import { FakeJoinSecrets } from '../fakes/fake-join-secrets.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
+import { FakeMachineFiles } from '../fakes/fake-machine-files.js';
 import { FakeOverlayDevice } from '../fakes/fake-overlay-device.js';
 import { FakeSealer } from '../fakes/fake-sealer.js';
 import { FakeServiceManager } from '../fakes/fake-service-manager.js';
 import { FakeTaskRunner } from '../fakes/fake-task-runner.js';
 import { FakeUnits } from '../fakes/fake-units.js';
 import { FakeWebClient } from '../fakes/fake-web-client.js';
+import { upgradeEffect } from './upgrade-rig.js';
 
 export const INSTALLER = 'https://installer.test';
 export const CONDUCTOR = 'https://conductor.test';
@@ -126,6 +129,10 @@ export class InstructionWorld {
   readonly dnsmasq = new FakeDnsmasqConfig();
   readonly etcd = new FakeEtcdMembers();
   readonly units = new FakeUnits(this.clock);
+  readonly files = new FakeMachineFiles();
+  /** `severity message`, in order. */
+  readonly upgradeSaid: string[] = [];
+  readonly upgradeLog = { say: (message: string, severity: string) => void this.upgradeSaid.push(`${severity} ${message}`) };
   /** Undefined: this node has no virtual IP. */
   vip: VipKeeper | undefined;
   readonly tasks: FakeTaskRunner;
@@ -155,14 +162,15 @@ export class InstructionWorld {
   /** What each capability does on this machine. */
   effects(): CapabilityEffects {
     const { commands, tasks, web, clock, logger } = this;
-    const kubernetes = { commands, tasks, web, clock, kubeconfig: '/etc/kubernetes/admin.conf', env: ENV };
+    const programs = new ClusterPrograms({ commands, tasks, kubeconfig: '/etc/kubernetes/admin.conf', env: ENV });
     return {
       dnsmasq: new DnsmasqEffect({ config: this.dnsmasq, units: this.units, clock, sha256, boot: 'boot-1' }),
       etcd: new EtcdRemovalEffect(new EtcdMembershipService({ members: this.etcd, clock })),
-      helm: new HelmEffect(kubernetes),
-      join: new JoinEffect({ ...kubernetes, secrets: this.join }),
-      kubernetes: new KubernetesEffect(kubernetes),
+      helm: new HelmEffect({ programs, web, clock }),
+      join: new JoinEffect({ programs, secrets: this.join }),
+      kubernetes: new KubernetesEffect(programs),
       overlay: new OverlayEffect(new OverlayKeeper({ device: this.overlay, clock, logger }), () => '10.0.0.9'),
+      upgrade: upgradeEffect(this),
       vip: new VipEffect(this.vip, () => this.bootTime()),
     };
   }

@@ -55,6 +55,12 @@ export interface PreflightOptions {
   /** Names of checks. */
   readonly skip: readonly string[];
   readonly root: string | undefined;
+}
+
+export interface InstallOptions {
+  readonly dataDir: string | undefined;
+  readonly root: string | undefined;
+  readonly config: string | undefined;
   readonly output: OutputFormat;
 }
 
@@ -67,6 +73,7 @@ export interface LocalVerbs {
   register(context: CliContext, options: RegisterOptions): Promise<ExitCode>;
   adopt(context: CliContext, options: AdoptOptions): Promise<ExitCode>;
   preflight(context: CliContext, options: PreflightOptions): Promise<ExitCode>;
+  install(context: CliContext, options: InstallOptions): Promise<ExitCode>;
   restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
   verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode>;
 }

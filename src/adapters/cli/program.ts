@@ -10,6 +10,7 @@ import { addDev, addFleetDaemons } from './verbs/daemons.js';
 import { addEtcdVerbs } from './verbs/etcd.js';
 import { addAudit, addRestore } from './verbs/files.js';
 import { addBackup, addConnect, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
+import { addInstall } from './verbs/install.js';
 import { addKubeproxy } from './verbs/kubeproxy.js';
 import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
@@ -24,6 +25,7 @@ const verbs = [
   addFleetDaemons,
   addAdopt,
   addPreflight,
+  addInstall,
   addManifestVerbs,
   addReadingVerbs,
   addExplain,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type ClientUnaryCall, type ClientWritableStream, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import type { InstallCommand } from '../../domain/install/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import {
   type ControlPlaneNode,
@@ -18,12 +19,14 @@ import { NodewardService } from '../generated/runos/nodeward/proto/l2sec/l2sec.j
 import type { LinkConnection } from './link-connection.js';
 import type { LinkConnections } from './link-connections.js';
 import { codeOf } from './link-status.js';
-import { overlayPeer } from './mapping.js';
+import { installCommand, overlayPeer } from './mapping.js';
 
 const CALL_MS = 30_000;
 /** 12 MiB over a slow line: 20 KiB/s. */
 const UPLOAD_MS = 600_000;
 const CHUNK_BYTES = 64 * 1024;
+/** `[]` in base64: none of them is here yet. */
+const NO_FILES = 'W10=';
 
 interface UnaryMethod<Request, Response> {
   readonly path: string;
@@ -57,6 +60,11 @@ export class GrpcNodewardCalls implements NodewardCalls {
     const nodePeer = { ...self, extraAllowedIps: [...self.extraAllowedIps] };
     const { peers, address } = await this.#unary(NodewardService.manualSync, { nodePeer, nodeIsReady }, options);
     return { peers: peers.map(overlayPeer), address };
+  }
+
+  async installCommands(options: CallOptions): Promise<readonly InstallCommand[]> {
+    const { commands } = await this.#unary(NodewardService.getInstallCommands, { jsonB64FileList: NO_FILES }, options);
+    return commands.map(installCommand);
   }
 
   async updateStatus(text: string, options: CallOptions): Promise<void> {

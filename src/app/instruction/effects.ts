@@ -10,6 +10,7 @@ import type { EtcdRemovalEffect } from '../etcd/etcd-removal-effect.js';
 import { type HelmEffect, helmTaskAnswer } from '../kubernetes/helm-effect.js';
 import type { JoinEffect } from '../kubernetes/join-effect.js';
 import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
+import type { UpgradeEffect } from '../kubernetes/upgrade-effect.js';
 import type { OverlayEffect } from '../overlay/overlay-effect.js';
 import type { VipEffect } from '../vip/vip-effect.js';
 import { type ScriptEffect, scriptAnswer } from './script-effect.js';
@@ -43,6 +44,7 @@ export interface CapabilityEffects {
   readonly join: JoinEffect;
   readonly kubernetes: KubernetesEffect;
   readonly overlay: Pick<OverlayEffect, 'run'>;
+  readonly upgrade: Pick<UpgradeEffect, 'run'>;
   readonly vip: Pick<VipEffect, 'run'>;
 }
 
@@ -62,7 +64,7 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq, etcd, vip } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq, etcd, upgrade, vip } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
@@ -85,6 +87,8 @@ export class Effects {
         return { answer: await dnsmasq.run(plan, context) };
       case 'remove_etcd_member':
         return { answer: await etcd.run(plan, context) };
+      case 'upgrade_node':
+        return { answer: await upgrade.run(plan, context) };
       case 'assign_vip':
       case 'release_vip':
         return { answer: await vip.run(plan, context) };

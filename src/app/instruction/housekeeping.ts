@@ -56,8 +56,7 @@ export class Housekeeping {
     const receivedBefore = now - TOMBSTONE_MS;
     await journal.prune({ receivedBefore, expiredBefore: now - TOMBSTONE_AFTER_EXPIRY_MS, most: MOST_TOMBSTONES }, { signal });
     for (const id of await tasks.list({ signal })) {
-      const isNeeded = workbench.list().some(({ item }) => item.row.task === id);
-      if (!isNeeded && (await tasks.state(id, { signal })).kind !== 'running') await tasks.forget(id, { signal });
+      if (!workbench.owns(id) && (await tasks.state(id, { signal })).kind !== 'running') await tasks.forget(id, { signal });
     }
   }
 }

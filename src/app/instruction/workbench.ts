@@ -12,7 +12,7 @@ import type { LinkSession } from '../link/link-session.js';
 import type { EffectContext, EffectResult } from './effects.js';
 import { keyOf } from './results.js';
 import { CANCELLED_RUNNING } from './script-effect.js';
-import { taskIdOf } from './task-id.js';
+import { isOfWork, taskIdOf } from './task-id.js';
 
 /** An instruction between its acceptance and its result. */
 export interface Item {
@@ -95,6 +95,11 @@ export class Workbench {
     return [...this.#items.values()].map((item) => {
       return { item, waitsFor: this.#lanes.isWaiting(item.id) ? this.#lanes.waitsFor(item.id) : undefined };
     });
+  }
+
+  /** Whether a task is of something that waits or runs here, or a step of it. */
+  owns(task: TaskId): boolean {
+    return [...this.#items.values()].some((item) => isOfWork(task, this.#taskOf(item)));
   }
 
   /** In order of arrival; it starts when it may. One that finds no room ends at once. */
@@ -316,7 +321,8 @@ function refused(item: Item, text: string): Ended {
 
 function outcomeOf(answer: Answer, cancelled: boolean): Outcome {
   if (cancelled && answer.kind === 'error') return 'cancelled';
-  const isFailure = answer.kind === 'error' || (answer.kind === 'json' && answer.type.endsWith('_ERROR'));
+  const isFailure =
+    answer.kind === 'error' || (answer.kind === 'json' && (answer.type.endsWith('_ERROR') || answer.value.success === false));
   return isFailure ? 'failed' : 'done';
 }
 

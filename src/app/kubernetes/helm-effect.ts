@@ -19,30 +19,24 @@ import {
 import { failureText } from '../../domain/kubernetes/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
-import type { CommandResult, CommandRunner } from '../../ports/command/command-runner.js';
-import type { TaskExit, TaskRunner } from '../../ports/instruction/task-runner.js';
+import type { CommandResult } from '../../ports/command/command-runner.js';
+import type { TaskExit } from '../../ports/instruction/task-runner.js';
 import type { WebClient } from '../../ports/outbound/web-client.js';
 import { download } from '../instruction/download.js';
 import type { EffectContext } from '../instruction/effects.js';
 import { CANCELLED_RUNNING } from '../instruction/script-effect.js';
+import type { ClusterPrograms } from './cluster-programs.js';
 import { programEnd } from './kubernetes-effect.js';
 
 const ASK_MS = 60_000;
 const RECOVER_MS = 5 * 60_000;
 const MAX_VALUES_BYTES = 1024 * 1024;
-/** Of each stream; a history has 10 revisions unless the release says otherwise. */
-const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
 const STEP = /^release at revision (\d+)$/;
 
 export interface HelmEffectParts {
-  readonly commands: CommandRunner;
-  readonly tasks: TaskRunner;
+  readonly programs: ClusterPrograms;
   readonly web: WebClient;
   readonly clock: Clock;
-  /** The kubeconfig of this node. */
-  readonly kubeconfig: string;
-  /** The whole environment of a task. */
-  readonly env: Readonly<Record<string, string>>;
 }
 
 /** Charts of helm. One run works on a release at a time: their lane is the release's. */
@@ -79,7 +73,7 @@ export class HelmEffect {
   async #recover(release: HelmRelease, history: readonly ReleaseState[], options: CallOptions): Promise<void> {
     const { release: name, namespace } = release;
     const good = lastGood(history);
-    const argv =
+    const argv: readonly [string, ...string[]] =
       good === undefined
         ? ['helm', 'uninstall', name, '--namespace', namespace]
         : ['helm', 'rollback', name, String(good), '--namespace', namespace];
@@ -108,31 +102,14 @@ export class HelmEffect {
   }
 
   #run(plan: HelmInstallPlan, values: Uint8Array | undefined, { task: id, signal }: EffectContext): Promise<TaskExit> {
-    const { tasks, kubeconfig, env } = this.#parts;
     const repositories = new TextEncoder().encode('repositories: []\n');
-    return tasks.run(
-      {
-        // A runner takes absolute paths: `env` finds the program in PATH.
-        ...{
-          id,
-          argv: ['/usr/bin/env', ...installArgv(plan, values !== undefined)],
-          env: { ...env, KUBECONFIG: kubeconfig },
-          cwd: '/',
-        },
-        files: { [HELM_FILES.repositories]: repositories, ...(values === undefined ? {} : { [HELM_FILES.values]: values }) },
-        ...{ timeoutMs: plan.timeoutMs, maxOutputBytes: MAX_OUTPUT_BYTES },
-      },
-      { signal },
-    );
+    const files = { [HELM_FILES.repositories]: repositories, ...(values === undefined ? {} : { [HELM_FILES.values]: values }) };
+    const argv = installArgv(plan, values !== undefined);
+    return this.#parts.programs.task({ id, argv, files, timeoutMs: plan.timeoutMs }, { signal });
   }
 
-  #ask(argv: readonly string[], timeoutMs: number, { signal }: CallOptions): Promise<CommandResult> {
-    const { commands, kubeconfig } = this.#parts;
-    const [program = 'helm', ...rest] = argv;
-    return commands.run(
-      { argv: [program, ...rest], env: { KUBECONFIG: kubeconfig }, timeoutMs, maxOutputBytes: MAX_OUTPUT_BYTES },
-      { signal },
-    );
+  #ask(argv: readonly [string, ...string[]], timeoutMs: number, { signal }: CallOptions): Promise<CommandResult> {
+    return this.#parts.programs.run({ argv, timeoutMs }, { signal });
   }
 }
 

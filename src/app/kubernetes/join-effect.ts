@@ -2,16 +2,14 @@ import type { Answer } from '../../domain/instruction/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { failureText } from '../../domain/kubernetes/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
-import type { CommandRunner } from '../../ports/command/command-runner.js';
 import type { JoinSecrets } from '../../ports/kubernetes/join-secrets.js';
+import type { ClusterPrograms } from './cluster-programs.js';
 
 const KUBEADM_MS = 40_000;
 
 export interface JoinEffectParts {
-  readonly commands: CommandRunner;
+  readonly programs: ClusterPrograms;
   readonly secrets: JoinSecrets;
-  /** The kubeconfig of this node. */
-  readonly kubeconfig: string;
 }
 
 /** How another machine joins the cluster of this one. */
@@ -50,9 +48,10 @@ export class JoinEffect {
   }
 
   async #kubeadm(args: readonly string[], options: CallOptions): Promise<string> {
-    const { commands, kubeconfig } = this.#parts;
+    const { programs } = this.#parts;
     const argv = ['kubeadm', ...args] as const;
-    const end = await commands.run({ argv: [...argv, '--kubeconfig', kubeconfig], timeoutMs: KUBEADM_MS }, options);
+    // Not each of its subcommands looks at the environment.
+    const end = await programs.run({ argv: [...argv, '--kubeconfig', programs.kubeconfig], timeoutMs: KUBEADM_MS }, options);
     if (end.exitCode === 0) return end.stdout;
     // Only what it complained about: its output may hold a token.
     throw new AgentError('kubernetes.failed', { problem: failureText(argv.slice(0, 3).join(' '), { ...end, stdout: '' }) });

@@ -2,21 +2,10 @@ import { type Answer, errorAnswer, NO_CONTENT } from '../../domain/instruction/m
 import { failureText, type KubernetesPlan, kubectlAnswer, type ProgramEnd } from '../../domain/kubernetes/model.js';
 import { OWN_GROUP_VERSION } from '../../domain/kubernetes/names.js';
 import type { CallOptions } from '../../ports/call-options.js';
-import type { Command, CommandRunner } from '../../ports/command/command-runner.js';
-import type { TaskExit, TaskId, TaskRunner } from '../../ports/instruction/task-runner.js';
+import type { Command } from '../../ports/command/command-runner.js';
+import type { TaskExit, TaskId } from '../../ports/instruction/task-runner.js';
 import { CANCELLED_RUNNING } from '../instruction/script-effect.js';
-
-/** Of each stream. */
-const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
-
-export interface KubernetesEffectParts {
-  readonly commands: CommandRunner;
-  readonly tasks: TaskRunner;
-  /** The kubeconfig of this node. */
-  readonly kubeconfig: string;
-  /** The whole environment of a task. */
-  readonly env: Readonly<Record<string, string>>;
-}
+import type { ClusterPrograms } from './cluster-programs.js';
 
 interface Context extends CallOptions {
   readonly task: TaskId;
@@ -24,10 +13,10 @@ interface Context extends CallOptions {
 
 /** What kubectl does for an instruction. */
 export class KubernetesEffect {
-  readonly #parts: KubernetesEffectParts;
+  readonly #programs: ClusterPrograms;
 
-  constructor(parts: KubernetesEffectParts) {
-    this.#parts = parts;
+  constructor(programs: ClusterPrograms) {
+    this.#programs = programs;
   }
 
   /** @throws AgentError `command.*`, `instruction.*` */
@@ -44,7 +33,9 @@ export class KubernetesEffect {
       case 'kubectl':
         return kubectlAnswer(await this.#kubectl(plan.argv, { timeoutMs: plan.timeoutMs }, { signal }), plan.verb);
       case 'kubectl_once':
-        return kubectlTaskAnswer(await this.#once(task, plan.argv, plan.timeoutMs, { signal }));
+        return kubectlTaskAnswer(
+          await this.#programs.task({ id: task, argv: ['kubectl', ...plan.argv], timeoutMs: plan.timeoutMs }, { signal }),
+        );
     }
   }
 
@@ -54,23 +45,7 @@ export class KubernetesEffect {
   }
 
   #kubectl(argv: readonly string[], how: Omit<Command, 'argv'>, options: CallOptions) {
-    const { commands, kubeconfig } = this.#parts;
-    return commands.run(
-      { ...how, argv: ['kubectl', ...argv], env: { KUBECONFIG: kubeconfig }, maxOutputBytes: MAX_OUTPUT_BYTES },
-      options,
-    );
-  }
-
-  #once(id: TaskId, argv: readonly string[], timeoutMs: number, options: CallOptions): Promise<TaskExit> {
-    const { tasks, kubeconfig, env } = this.#parts;
-    // A runner takes absolute paths: `env` finds the program in PATH.
-    return tasks.run(
-      {
-        ...{ id, argv: ['/usr/bin/env', 'kubectl', ...argv], env: { ...env, KUBECONFIG: kubeconfig }, cwd: '/' },
-        ...{ files: {}, timeoutMs, maxOutputBytes: MAX_OUTPUT_BYTES },
-      },
-      options,
-    );
+    return this.#programs.run({ ...how, argv: ['kubectl', ...argv] }, options);
   }
 }
 

@@ -22,6 +22,7 @@ import { Cordons } from '../../app/fleet/cordons.js';
 import { FleetNodesService } from '../../app/fleet/fleet-nodes-service.js';
 import { FleetSubsystem } from '../../app/fleet/fleet-subsystem.js';
 import { NodeEvents } from '../../app/fleet/node-events.js';
+import { UpgradeLines } from '../../app/fleet/upgrade-lines.js';
 import { NodeCallsService } from '../../app/link/node-calls-service.js';
 import { NodeSessions } from '../../app/link/node-sessions.js';
 import { PresenceBoard } from '../../app/link/presence-board.js';
@@ -167,6 +168,7 @@ function bindInstructions(bind: Bind): void {
         book,
         cordons,
         apiServers,
+        events,
       ) =>
         new NodeSessions({
           store,
@@ -178,14 +180,14 @@ function bindInstructions(bind: Bind): void {
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
           root: rootNow(authorities.l2, maker),
-          users: [outputs, dispatcher, relay, vips, apiServers],
+          users: [outputs, dispatcher, relay, vips, apiServers, new UpgradeLines(events)],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
           vip: (node) => vips.word(node),
         }),
       [
         ...([...common, FleetPorts.presence, FleetPorts.outputs, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const),
-        ...([FleetPorts.vips, FleetPorts.book, FleetPorts.cordons, FleetPorts.apiServers] as const),
+        ...([FleetPorts.vips, FleetPorts.book, FleetPorts.cordons, FleetPorts.apiServers, FleetPorts.events] as const),
       ],
     )
     .inSingletonScope();

@@ -3,6 +3,7 @@ import { NativeTaskRunner } from '../../adapters/instruction/native-task-runner.
 import { runnerPath, systemdRunPath } from '../../adapters/instruction/runner-process.js';
 import { FileJoinSecrets } from '../../adapters/kubernetes/file-join-secrets.js';
 import { UndiciWebClient } from '../../adapters/outbound/undici-web-client.js';
+import { ClusterPrograms } from '../../app/kubernetes/cluster-programs.js';
 import { HelmEffect } from '../../app/kubernetes/helm-effect.js';
 import { JoinEffect } from '../../app/kubernetes/join-effect.js';
 import { KubernetesEffect } from '../../app/kubernetes/kubernetes-effect.js';
@@ -26,24 +27,26 @@ export const kubernetesModule = new ContainerModule(({ bind }) => {
       [Root.facts],
     )
     .inSingletonScope();
-  bind(NodePorts.kubernetes)
+  bind(NodePorts.clusterPrograms)
     .toResolvedValue(
       ({ root }, commands, tasks) =>
-        new KubernetesEffect({ commands, tasks, kubeconfig: under(root, ADMIN_CONFIG), env: TASK_ENV }),
+        new ClusterPrograms({ commands, tasks, kubeconfig: under(root, ADMIN_CONFIG), env: TASK_ENV }),
       [Root.node, Ports.commands, NodePorts.tasks],
     )
     .inSingletonScope();
+  bind(NodePorts.kubernetes)
+    .toResolvedValue((programs) => new KubernetesEffect(programs), [NodePorts.clusterPrograms])
+    .inSingletonScope();
   bind(NodePorts.helm)
     .toResolvedValue(
-      ({ root }, commands, tasks, web, clock) =>
-        new HelmEffect({ commands, tasks, web, clock, kubeconfig: under(root, ADMIN_CONFIG), env: TASK_ENV }),
-      [Root.node, Ports.commands, NodePorts.tasks, NodePorts.web, Ports.clock],
+      (programs, web, clock) => new HelmEffect({ programs, web, clock }),
+      [NodePorts.clusterPrograms, NodePorts.web, Ports.clock],
     )
     .inSingletonScope();
   bind(NodePorts.web).toConstantValue(new UndiciWebClient());
   bind(NodePorts.join)
     .toResolvedValue(
-      ({ root }, commands, clock) => {
+      ({ root }, programs, clock) => {
         const inEtc = (name: string) => under(root, `/etc/kubernetes/${name}` as AbsolutePath);
         const secrets = new FileJoinSecrets({
           certificateKeyFile: inEtc('enc/cert-upload-key.txt'),
@@ -51,9 +54,9 @@ export const kubernetesModule = new ContainerModule(({ bind }) => {
           kubeadmConfig: inEtc('kubeadm-config.yaml'),
           clock,
         });
-        return new JoinEffect({ commands, secrets, kubeconfig: under(root, ADMIN_CONFIG) });
+        return new JoinEffect({ programs, secrets });
       },
-      [Root.node, Ports.commands, Ports.clock],
+      [Root.node, NodePorts.clusterPrograms, Ports.clock],
     )
     .inSingletonScope();
 });

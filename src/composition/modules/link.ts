@@ -178,13 +178,13 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (dnsmasq, etcd, helm, join, kubernetes, overlay, vip) => ({
-        ...{ dnsmasq, helm, join, kubernetes, overlay, vip },
+      (dnsmasq, etcd, helm, join, kubernetes, overlay, upgrade, vip) => ({
+        ...{ dnsmasq, helm, join, kubernetes, overlay, upgrade, vip },
         etcd: new EtcdRemovalEffect(etcd),
       }),
       [
         ...([NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes] as const),
-        ...([NodePorts.overlayEffect, NodePorts.vipEffect] as const),
+        ...([NodePorts.overlayEffect, NodePorts.upgrade, NodePorts.vipEffect] as const),
       ],
     )
     .inSingletonScope();
@@ -294,6 +294,7 @@ function bindLink(bind: Bind): void {
         overlay,
         balancer,
         sessions,
+        upgradeLog,
         journal,
         audit,
         clock,
@@ -320,7 +321,7 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [...vip, engine, overlay, balancer, sessions],
+          users: [...vip, engine, overlay, balancer, sessions, upgradeLog],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
@@ -334,7 +335,7 @@ function bindLink(bind: Bind): void {
       },
       [
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
-        ...([NodeSubsystems.balancer, NodePorts.interactiveSessions] as const),
+        ...([NodeSubsystems.balancer, NodePorts.interactiveSessions, NodePorts.upgradeLog] as const),
         ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
         Root.container,
       ],
@@ -343,7 +344,7 @@ function bindLink(bind: Bind): void {
 }
 
 /** The pair that is in use on disk when it is asked for. */
-function pairReader({ pairs }: EnrolledNode) {
+export function pairReader({ pairs }: Pick<EnrolledNode, 'pairs'>) {
   return async (options: CallOptions) => {
     const { current } = await pairs.load(options);
     if (current === undefined) throw new Error('the certificates of this node are gone');

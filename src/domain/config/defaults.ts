@@ -30,6 +30,7 @@ export function defaults(mode: Mode): Config {
     serverEtcdCluster: 'default',
     nodeward: [],
     installer: 'https://get.runos.com',
+    packages: 'https://pkgs.k8s.io',
     instructionsDeny: ['REINSTALL_NODE'],
     scriptsDeny: [],
     kubectlDeny: [],

@@ -72,6 +72,7 @@ export interface Config {
   readonly installer: string;
   /** Undefined: derived from the installer's. */
   readonly conductor?: string;
+  readonly packages: string;
   /** Said in heartbeats instead of the connection's address. */
   readonly nodeIp?: IpAddress;
   readonly instructionsAllow?: readonly PolicyType[];
@@ -355,6 +356,14 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'live',
     value: 'url',
     help: 'where scripts by path come from',
+  },
+  packages: {
+    path: 'client.server.packages',
+    text: 'text',
+    of: agentOnly,
+    applies: 'live',
+    value: 'url',
+    help: 'where packages of Kubernetes come from',
   },
   nodeIp: {
     path: 'node.ip',

@@ -74,6 +74,7 @@ export function renderSetting(setting: Setting, config: Config): string {
     case 'serverAccount':
     case 'serverEtcdCluster':
     case 'installer':
+    case 'packages':
     case 'auditOnFailure':
     case 'threads':
     case 'maxConnections':

@@ -111,6 +111,7 @@ export function layerSchema(mode: Mode) {
           nodeward: file.client?.server?.nodeward,
           installer: file.client?.server?.installer,
           conductor: file.client?.server?.conductor,
+          packages: file.client?.server?.packages,
           nodeIp: file.node?.ip,
           instructionsAllow: file.instructions?.allow,
           instructionsDeny: file.instructions?.deny,
@@ -214,6 +215,7 @@ const clientGroup = z.strictObject({
       ),
       installer: baseUrl,
       conductor: baseUrl,
+      packages: baseUrl,
     })
     .optional(),
 });

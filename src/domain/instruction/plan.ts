@@ -2,6 +2,7 @@ import type { DnsmasqPlan } from '../dnsmasq/model.js';
 import type { EtcdRemovalPlan } from '../etcd/model.js';
 import type { HelmInstallPlan, HelmUninstallPlan } from '../kubernetes/helm.js';
 import type { KubectlTask, KubernetesPlan } from '../kubernetes/model.js';
+import type { UpgradePlan } from '../kubernetes/upgrade.js';
 import type { OverlayPlanned } from '../overlay/plan.js';
 import type { VipPlan } from '../vip/model.js';
 
@@ -17,6 +18,7 @@ export type Plan =
   | HelmInstallPlan
   | HelmUninstallPlan
   | OverlayPlanned
+  | UpgradePlan
   | VipPlan
   | { readonly do: 'restart_service'; readonly delaySeconds: number };
 

@@ -82,6 +82,15 @@ export function errorText(text: string): string {
   return bytes <= MAX_ERROR_BYTES ? good : `${good.slice(0, fits)}${marker(utf8Bytes(good.slice(fits)))}`;
 }
 
+/** At most `limit` bytes of UTF-8, whole characters, with `…` where something is missing. */
+export function cutUtf8(text: string, limit: number): string {
+  const good = text.toWellFormed();
+  const { bytes, fits } = measure(good, limit - utf8Bytes(MISSING), utf8BytesOf);
+  return bytes <= limit ? good : `${good.slice(0, fits)}${MISSING}`;
+}
+
+const MISSING = '…';
+
 function marker(lost: number): string {
   return `\n[cut here: ${lost} bytes more]`;
 }

@@ -304,6 +304,12 @@ export const errorCodes = {
     retry: false,
     remedy: 'make it a regular file that the daemon may read; remove it only if this node may become a new one',
   },
+  'install.failed': {
+    kind: 'internal',
+    retry: false,
+    remedy: 'do what is named, then run `holdfast install` again: it goes on there',
+  },
+  'install.running': { kind: 'conflict', retry: true, remedy: 'wait until the other `holdfast install` has ended' },
   'instruction.interrupted': {
     kind: 'internal',
     retry: false,

@@ -49,6 +49,8 @@ export interface Paths {
   readonly overlayKey: AbsolutePath;
   /** Which configuration of dnsmasq was seen to be served. */
   readonly dnsmasqMemory: AbsolutePath;
+  /** How far an install is, its lock, and the folders of its programs. */
+  readonly install: AbsolutePath;
   /** The newest list of API servers, which HAProxy balances over. */
   readonly apiServers: AbsolutePath;
   /** Folders of the programs that instructions run. */
@@ -98,6 +100,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     viewDb: inDataDir('view.db'),
     overlayKey: inDataDir('overlay.key'),
     dnsmasqMemory: inDataDir('dnsmasq.json'),
+    install: inDataDir('install'),
     apiServers: inDataDir('api-servers.json'),
     run: inDataDir('run'),
   };

@@ -41,11 +41,12 @@ export const HELM_FILES = { repositories: 'repositories.yaml', values: 'values.y
 export function installArgv(
   { release, namespace, repoUrl, chart, version }: HelmInstallPlan,
   hasValues: boolean,
-): readonly string[] {
+): readonly [string, ...string[]] {
   const isOci = repoUrl.startsWith('oci://');
   const folder = `%f/${HELM_FILES.repositories}`;
   return [
-    ...['helm', 'upgrade', '--install', release, isOci ? `${repoUrl.replace(/\/+$/, '')}/${chart}` : chart],
+    'helm',
+    ...['upgrade', '--install', release, isOci ? `${repoUrl.replace(/\/+$/, '')}/${chart}` : chart],
     ...(isOci ? [] : ['--repo', repoUrl]),
     ...['--namespace', namespace, '--create-namespace'],
     ...(version === '' ? [] : ['--version', version]),
@@ -55,7 +56,7 @@ export function installArgv(
 }
 
 /** Every version of helm has it, and it shows revisions of every status, the oldest first. */
-export function historyArgv({ release, namespace }: HelmRelease): readonly string[] {
+export function historyArgv({ release, namespace }: HelmRelease): readonly [string, ...string[]] {
   return ['helm', 'history', release, '--namespace', namespace, '--output', 'json'];
 }
 

@@ -15,3 +15,6 @@ export const manifest = z.string('base64 of YAML').transform((text, context) => 
 export const helmName = z
   .string('text')
   .regex(/^[a-z0-9._][a-z0-9._-]{0,252}$/, 'a name of a-z, 0-9, ., _ and -, not with - first');
+
+/** Of a list of repositories, which is not kept here: its name is checked and not used. */
+export const repositoryName = helmName.or(z.literal('')).nullish();

@@ -1,3 +1,4 @@
+import type { InstallCommand } from '../../domain/install/model.js';
 import type { ControlPlaneNode, NodelogEntry, OverlayPeer, OverlaySet } from '../../domain/link/calls.js';
 import type { LinkMessage } from '../../domain/link/model.js';
 import type { CallOptions } from '../call-options.js';
@@ -11,6 +12,8 @@ export interface NodewardCalls {
   controlPlaneNodes(options: CallOptions): Promise<readonly ControlPlaneNode[]>;
   /** Tells what this node is in the overlay, and gets the peers that it is to have. */
   manualSync(self: OverlayPeer, nodeIsReady: boolean, options: CallOptions): Promise<OverlaySet>;
+  /** What this machine is to run to become what it is to be; `link.refused` with the server's words where there is nothing yet. */
+  installCommands(options: CallOptions): Promise<readonly InstallCommand[]>;
   updateStatus(status: string, options: CallOptions): Promise<void>;
   addNodelog(entry: NodelogEntry, options: CallOptions): Promise<void>;
   /** A new certificate for the DER request `csr`; a server that knows none makes the key itself. */

@@ -65,10 +65,6 @@ describe('types that are not built', () => {
   test.each([
     ['UNINSTALL_NODE', 'ERROR NOT_BUILT: UNINSTALL_NODE is not built yet in this version of the agent'],
     ['REINSTALL_NODE', "ERROR DENIED: this node's policy does not allow it: instructions.deny: REINSTALL_NODE"],
-    [
-      'UPGRADE_NODE_K8S',
-      'UPGRADE_NODE_K8S_RESPONSE {"success":false,"message":"NOT_BUILT: UPGRADE_NODE_K8S is not built yet in this version of the agent","previousVersion":"","newVersion":""}',
-    ],
   ])('%s fails in its own form, and finally', async (type, answer) => {
     const world = new InstructionWorld();
     const process = await world.start();

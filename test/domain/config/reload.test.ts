@@ -129,6 +129,7 @@ describe('planReload', () => {
       ['nodeward', 'restart'],
       ['installer', 'live'],
       ['conductor', 'live'],
+      ['packages', 'live'],
       ['nodeIp', 'restart'],
       ['instructionsAllow', 'live'],
       ['instructionsDeny', 'live'],

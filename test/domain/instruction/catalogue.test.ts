@@ -26,7 +26,7 @@ UNINSTALL_NODE * urgent - never 256K? later
 REINSTALL_NODE * urgent - never 256K later
 REMOVE_ETCD_MEMBER etcd work 120000 probe 256K built
 UPDATE_DNSMASQ dnsmasq work 60000 probe 4096K built
-UPGRADE_NODE_K8S k8s-packages+kubeadm+etcd+kubectl work 3600000 probe 256K later
+UPGRADE_NODE_K8S k8s-packages+kubeadm+etcd+kubectl work 3600000 probe 256K built
 VIP_ASSIGN vip urgent 4000 never 256K built
 VIP_RELEASE vip urgent 2500 never 256K built
 RESTART_SERVICE agent urgent 60000 never 256K? built`);
@@ -214,4 +214,48 @@ test.each([
 test('RESTART_SERVICE has a default', () => {
   expect(read('RESTART_SERVICE', {})).toMatchObject({ plan: { do: 'restart_service', delaySeconds: 2 } });
   expect(read('RESTART_SERVICE', { delaySeconds: 61 })).toBe('delaySeconds: at most 60');
+});
+
+describe('UPGRADE_NODE_K8S: versions are checked before anything runs', () => {
+  const good = { targetKubernetesVersion: '1.33.4', kubeRepoVersion: 'v1.33', isFirstCp: true };
+  test.each<[object, object]>([
+    [good, { kubernetes: '1.33.4', containerd: '', helm: '', isFirstControlPlane: true }],
+    [{ targetKubernetesVersion: 'v1.33.4' }, { kubernetes: '1.33.4', isFirstControlPlane: false }],
+    [{ ...good, kubeRepoVersion: '' }, { kubernetes: '1.33.4' }],
+    [
+      { ...good, targetContainerdVersion: '1.7.27', targetHelmVersion: 'v3.18.3' },
+      { containerd: '1.7.27', helm: '3.18.3' },
+    ],
+    [
+      { ...good, targetContainerdVersion: '', targetHelmVersion: null },
+      { containerd: '', helm: '' },
+    ],
+  ])('%j', (payload, plan) => {
+    expect(read('UPGRADE_NODE_K8S', payload)).toMatchObject({ plan: { do: 'upgrade_node', ...plan } });
+  });
+
+  const bad = [
+    '',
+    '1.33',
+    '1.33.4-1.1',
+    '1.33.4 ',
+    '1.33.4\n',
+    '1.33.x',
+    '1.33.4;reboot',
+    '$(reboot)',
+    '-1.33.4',
+    '1.33.4444',
+    '١.33.4',
+  ];
+  test.each(bad)('%j is no version of Kubernetes', (targetKubernetesVersion) => {
+    expect(read('UPGRADE_NODE_K8S', { ...good, targetKubernetesVersion })).toMatch(/targetKubernetesVersion/);
+  });
+  test.each(bad.slice(1))('%j is none of containerd or helm', (text) => {
+    expect(read('UPGRADE_NODE_K8S', { ...good, targetContainerdVersion: text })).toMatch(/targetContainerdVersion/);
+    expect(read('UPGRADE_NODE_K8S', { ...good, targetHelmVersion: text })).toMatch(/targetHelmVersion/);
+  });
+  test.each(['v1.32', '1.33/../../x', 'main', '1.33.4'])('%j is not the repository of 1.33.4', (kubeRepoVersion) => {
+    expect(read('UPGRADE_NODE_K8S', { ...good, kubeRepoVersion })).toMatch(/kubeRepoVersion/);
+  });
+  test('none at all', () => expect(read('UPGRADE_NODE_K8S', {})).toMatch(/targetKubernetesVersion/));
 });

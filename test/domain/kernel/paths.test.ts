@@ -47,6 +47,7 @@ describe('makePaths', () => {
       enrolment: '/var/lib/holdfast/enrolment.json',
       journalDb: '/var/lib/holdfast/journal.db',
       dnsmasqMemory: '/var/lib/holdfast/dnsmasq.json',
+      install: '/var/lib/holdfast/install',
       viewDb: '/var/lib/holdfast/view.db',
       apiServers: '/var/lib/holdfast/api-servers.json',
       overlayKey: '/var/lib/holdfast/overlay.key',

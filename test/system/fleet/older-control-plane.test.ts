@@ -39,7 +39,7 @@ function onMessage(bytes: Buffer, call: RawServed): void {
     beats += 1;
     if (beats !== 2) return;
     call.send(envelope('GET_NODE_STATUS', 'a', b64({})));
-    call.send(envelope('UPGRADE_NODE_K8S', 'b', b64({ targetKubernetesVersion: '1.33.0' })));
+    call.send(envelope('UPGRADE_NODE_K8S', 'b', b64({ targetKubernetesVersion: '1.33.0; reboot' })));
     call.send(envelope('SOMETHING_NEW', 'c', b64({})));
     call.send(
       envelope('OPEN_STREAM', 'd', b64({ target: 'SERVICE_WEBSOCKET', namespace: 'x.evil.com/', name: 'api', port: 80 })),
@@ -80,7 +80,7 @@ test('an older control plane, which has no log and names nodes its own way, has 
   expect(replies.get('a')).toEqual({ type: 'NODE_STATUS', text: '{"nodeIsReady":true}' });
   expect(replies.get('b')).toMatchObject({
     type: 'UPGRADE_NODE_K8S_RESPONSE',
-    text: expect.stringMatching(/NOT_BUILT: UPGRADE_NODE_K8S/),
+    text: expect.stringMatching(/"success":false,"message":"INVALID: .*targetKubernetesVersion: a version such as/),
   });
   expect(replies.get('c')).toMatchObject({ type: 'ERROR', text: expect.stringMatching(/SOMETHING_NEW/) });
   expect(replies.get('d')).toEqual({

@@ -10,6 +10,7 @@ import { DnsmasqEffect } from '../../../src/app/dnsmasq/dnsmasq-effect.js';
 import { EtcdMembershipService } from '../../../src/app/etcd/etcd-membership-service.js';
 import { EtcdRemovalEffect } from '../../../src/app/etcd/etcd-removal-effect.js';
 import { InstructionEngine } from '../../../src/app/instruction/instruction-engine.js';
+import { ClusterPrograms } from '../../../src/app/kubernetes/cluster-programs.js';
 import { HelmEffect } from '../../../src/app/kubernetes/helm-effect.js';
 import { JoinEffect } from '../../../src/app/kubernetes/join-effect.js';
 import { KubernetesEffect } from '../../../src/app/kubernetes/kubernetes-effect.js';
@@ -45,7 +46,7 @@ const audit = new FakeAuditLog();
 await audit.open({ signal: new AbortController().signal });
 const tasks = new NativeTaskRunner({ folder: join(folder, 'run'), runnerPath: runner });
 const env = { PATH: '/usr/bin:/bin' };
-const kubernetes = { commands: new FakeCommandRunner(), tasks, web, clock, kubeconfig: '/nowhere', env };
+const programs = new ClusterPrograms({ commands: new FakeCommandRunner(), tasks, kubeconfig: '/nowhere', env });
 const engine = new InstructionEngine({
   journal: new SqliteJournal({ file: join(folder, 'journal.db'), clock, reserveBytes: 4_096 }),
   tasks,
@@ -63,10 +64,11 @@ const engine = new InstructionEngine({
   effects: {
     dnsmasq: new DnsmasqEffect({ config: new FakeDnsmasqConfig(), units: new FakeUnits(clock), clock, sha256, boot: 'boot-1' }),
     etcd: new EtcdRemovalEffect(new EtcdMembershipService({ members: new FakeEtcdMembers(), clock })),
-    helm: new HelmEffect(kubernetes),
-    join: new JoinEffect({ ...kubernetes, secrets: new FakeJoinSecrets() }),
-    kubernetes: new KubernetesEffect(kubernetes),
+    helm: new HelmEffect({ programs, web, clock }),
+    join: new JoinEffect({ programs, secrets: new FakeJoinSecrets() }),
+    kubernetes: new KubernetesEffect(programs),
     overlay: { run: async () => NO_CONTENT },
+    upgrade: { run: async () => NO_CONTENT },
     vip: { run: async () => NO_CONTENT },
   },
   reading: { yaml: () => [] },

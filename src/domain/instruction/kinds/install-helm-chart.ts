@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { helmName } from '../../kubernetes/schema.js';
+import { helmName, repositoryName } from '../../kubernetes/schema.js';
 import { built } from './kind.js';
 
 const DEADLINE_MS = 15 * 60_000;
@@ -13,8 +13,7 @@ export const installHelmChart = built({
   type: 'INSTALL_HELM_CHART',
   schema: z.object({
     repoUrl: url('https|oci', 'a URL with https or oci'),
-    /** Of a list of repositories, which is not kept here: its name is checked and not used. */
-    myRepoName: helmName.or(z.literal('')).nullish(),
+    myRepoName: repositoryName,
     myChartName: helmName,
     chartName: helmName,
     namespace: helmName,

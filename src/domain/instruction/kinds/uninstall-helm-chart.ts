@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { helmName } from '../../kubernetes/schema.js';
+import { helmName, repositoryName } from '../../kubernetes/schema.js';
 import { built } from './kind.js';
 
 const DEADLINE_MS = 15 * 60_000;
@@ -7,7 +7,7 @@ const DEADLINE_MS = 15 * 60_000;
 export const uninstallHelmChart = built({
   type: 'UNINSTALL_HELM_CHART',
   schema: z.object({
-    myRepoName: helmName.or(z.literal('')).nullish(),
+    myRepoName: repositoryName,
     myChartName: helmName,
     namespace: helmName,
   }),
