@@ -16,6 +16,7 @@ import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
 import { metricsModule } from './modules/metrics.js';
 import { overlayModule } from './modules/overlay.js';
+import { uninstallModule } from './modules/uninstall.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A node of a fleet. Nothing runs until its agent starts. */
@@ -34,6 +35,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     overlayModule,
     dnsmasqModule,
     etcdModule,
+    uninstallModule,
     dataplaneModule,
     healthModule,
     nodeAdminModule,

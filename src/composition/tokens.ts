@@ -51,6 +51,7 @@ import type { PeerPushes } from '../app/overlay/peer-pushes.js';
 import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsystem.js';
 import type { SessionRelay } from '../app/session/session-relay.js';
 import type { Sessions } from '../app/session/sessions.js';
+import type { RemovalEffect } from '../app/uninstall/removal-effect.js';
 import type { Config } from '../domain/config/model.js';
 import type { AuditLog } from '../ports/audit/audit-log.js';
 import type { Clock } from '../ports/clock.js';
@@ -161,6 +162,7 @@ export const NodePorts = {
   linkFigures: token<() => LinkFigures>('node.linkFigures'),
   overlayKeeper: token<OverlayKeeper>('node.overlayKeeper'),
   overlayEffect: token<OverlayEffect>('node.overlayEffect'),
+  removal: token<RemovalEffect>('node.removal'),
 };
 
 export const NodeSubsystems = {

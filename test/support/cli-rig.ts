@@ -54,7 +54,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
   };
   const unexpected = () => Promise.reject(new Error('not part of this test'));
   const daemons = { dev: unexpected, agent: unexpected, server: unexpected, acceptRollback: unexpected, register: unexpected };
-  const verbs = { ...daemons, adopt: unexpected, restore: unexpected, verifyAudit: unexpected, ...local };
+  const verbs = { ...daemons, adopt: unexpected, restore: unexpected, uninstall: unexpected, verifyAudit: unexpected, ...local };
   const context = { console, env, stdin: input, signal, terminal };
   const code = await runCli(args, context, '1.2.3', verbs);
   return { code, ...written };

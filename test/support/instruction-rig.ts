@@ -12,7 +12,10 @@ import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js'
 import type { LinkSession } from '../../src/app/link/link-session.js';
 import { OverlayEffect } from '../../src/app/overlay/overlay-effect.js';
 import { OverlayKeeper } from '../../src/app/overlay/overlay-keeper.js';
+import { RemovalEffect } from '../../src/app/uninstall/removal-effect.js';
+import { RemovalOrders } from '../../src/app/uninstall/removal-orders.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
+import type { AbsolutePath } from '../../src/domain/kernel/paths.js';
 import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from '../../src/domain/link/model.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeClock } from '../fakes/fake-clock.js';
@@ -22,6 +25,7 @@ import { FakeEtcdMembers } from '../fakes/fake-etcd-members.js';
 import { FakeJoinSecrets } from '../fakes/fake-join-secrets.js';
 import { FakeJournal, FakeJournalDisk } from '../fakes/fake-journal.js';
 import { FakeLogger } from '../fakes/fake-logger.js';
+import { FakeMachineFiles } from '../fakes/fake-machine-files.js';
 import { FakeOverlayDevice } from '../fakes/fake-overlay-device.js';
 import { FakeSealer } from '../fakes/fake-sealer.js';
 import { FakeServiceManager } from '../fakes/fake-service-manager.js';
@@ -122,6 +126,10 @@ export class InstructionWorld {
   readonly dnsmasq = new FakeDnsmasqConfig();
   readonly etcd = new FakeEtcdMembers();
   readonly units = new FakeUnits(this.clock);
+  readonly machineFiles = new FakeMachineFiles();
+  readonly orders = new RemovalOrders(this.machineFiles, '/data.removal' as AbsolutePath);
+  /** When the program that removes the node was started. */
+  readonly launched: number[] = [];
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -152,6 +160,11 @@ export class InstructionWorld {
       helm: new HelmEffect(kubernetes),
       join: new JoinEffect({ ...kubernetes, secrets: this.join }),
       kubernetes: new KubernetesEffect(kubernetes),
+      removal: new RemovalEffect({
+        orders: this.orders,
+        clock,
+        launch: async () => void this.launched.push(clock.now()),
+      }),
       overlay: new OverlayEffect(new OverlayKeeper({ device: this.overlay, clock, logger }), () => '10.0.0.9'),
     };
   }

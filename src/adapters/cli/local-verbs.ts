@@ -53,7 +53,20 @@ export interface LocalVerbs {
   register(context: CliContext, options: RegisterOptions): Promise<ExitCode>;
   adopt(context: CliContext, options: AdoptOptions): Promise<ExitCode>;
   restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
+  uninstall(context: CliContext, options: UninstallOptions): Promise<ExitCode>;
   verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode>;
+}
+
+export interface UninstallOptions {
+  readonly verb: 'cleanup' | 'uninstall' | 'reinstall';
+  readonly dataDir: string | undefined;
+  readonly root: string | undefined;
+  /** What a reinstall runs. */
+  readonly commandFile: string | undefined;
+  readonly dryRun: boolean;
+  readonly yes: boolean;
+  readonly reboot: boolean;
+  readonly output: OutputFormat;
 }
 
 export interface VerifyAuditOptions {

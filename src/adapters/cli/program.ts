@@ -13,6 +13,7 @@ import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
 import { addSync } from './verbs/overlay.js';
 import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verbs/resources.js';
+import { addRemovalVerbs } from './verbs/uninstall.js';
 
 /** In the order of `--help`. */
 const verbs = [
@@ -35,6 +36,7 @@ const verbs = [
   addSync,
   addEtcdVerbs,
   addBackup,
+  addRemovalVerbs,
 ];
 
 /** Parses and runs one command line. Every failure is told on standard error and becomes an exit code. */

@@ -1,5 +1,6 @@
-import type { Answer } from '../../domain/instruction/model.js';
+import { type Answer, NO_CONTENT } from '../../domain/instruction/model.js';
 import type { Plan, WebPlan } from '../../domain/instruction/plan.js';
+import type { Row } from '../../domain/instruction/row.js';
 import { cutForJson, MAX_TEXTS_JSON } from '../../domain/instruction/text.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ServiceManager } from '../../ports/instruction/service-manager.js';
@@ -11,6 +12,7 @@ import { type HelmEffect, helmTaskAnswer } from '../kubernetes/helm-effect.js';
 import type { JoinEffect } from '../kubernetes/join-effect.js';
 import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
 import type { OverlayEffect } from '../overlay/overlay-effect.js';
+import type { RemovalEffect } from '../uninstall/removal-effect.js';
 import { type ScriptEffect, scriptAnswer } from './script-effect.js';
 
 /** A web page's body that is asked for: in JSON and base64 it becomes 12 MiB at least. */
@@ -40,6 +42,7 @@ export interface CapabilityEffects {
   readonly join: JoinEffect;
   readonly kubernetes: KubernetesEffect;
   readonly overlay: Pick<OverlayEffect, 'run'>;
+  readonly removal: RemovalEffect;
 }
 
 export interface EffectParts extends CapabilityEffects {
@@ -58,7 +61,7 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq, etcd } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq, etcd, removal } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
@@ -81,6 +84,9 @@ export class Effects {
         return { answer: await dnsmasq.run(plan, context) };
       case 'remove_etcd_member':
         return { answer: await etcd.run(plan, context) };
+      case 'uninstall_node':
+      case 'reinstall_node':
+        return removal.run(plan, context);
       case 'web_request':
         return { answer: await this.#webRequest(plan, context) };
       case 'restart_service': {
@@ -92,6 +98,16 @@ export class Effects {
         };
       }
     }
+  }
+
+  /**
+   * What an instruction without a task of its own was accepted with, whose answer an earlier process had no time for; undefined when its
+   * effect has not begun, or cannot be known.
+   */
+  async accepted({ type }: Row, task: TaskId, options: CallOptions): Promise<EffectResult | undefined> {
+    if (type !== 'UNINSTALL_NODE' && type !== 'REINSTALL_NODE') return undefined;
+    // Whoever starts this process sees to it that the order is carried out.
+    return (await this.#parts.removal.isOrdered(task, options)) ? { answer: NO_CONTENT } : undefined;
   }
 
   /** What is answered for a task of an earlier process, whose end has been learnt. */

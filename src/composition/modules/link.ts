@@ -172,11 +172,14 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (dnsmasq, etcd, helm, join, kubernetes, overlay) => ({
-        ...{ dnsmasq, helm, join, kubernetes, overlay },
+      (dnsmasq, etcd, helm, join, kubernetes, overlay, removal) => ({
+        ...{ dnsmasq, helm, join, kubernetes, overlay, removal },
         etcd: new EtcdRemovalEffect(etcd),
       }),
-      [NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes, NodePorts.overlayEffect],
+      [
+        ...([NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join] as const),
+        ...([NodePorts.kubernetes, NodePorts.overlayEffect, NodePorts.removal] as const),
+      ],
     )
     .inSingletonScope();
   bind(NodeSubsystems.engine)

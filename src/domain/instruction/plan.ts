@@ -3,6 +3,7 @@ import type { EtcdRemovalPlan } from '../etcd/model.js';
 import type { HelmInstallPlan, HelmUninstallPlan } from '../kubernetes/helm.js';
 import type { KubectlTask, KubernetesPlan } from '../kubernetes/model.js';
 import type { OverlayPlanned } from '../overlay/plan.js';
+import type { RemovalPlan } from '../uninstall/model.js';
 
 /** What is to be done, for the shell to do. */
 export type Plan =
@@ -16,6 +17,7 @@ export type Plan =
   | HelmInstallPlan
   | HelmUninstallPlan
   | OverlayPlanned
+  | RemovalPlan
   | { readonly do: 'restart_service'; readonly delaySeconds: number };
 
 /** Those whose program has a runner: it goes on when this process dies, and is adopted by the next (engine.md A4). */

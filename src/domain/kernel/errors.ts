@@ -507,6 +507,16 @@ export const errorCodes = {
     retry: true,
     remedy: 'mend the disk or the store of the control plane, then try again',
   },
+  'uninstall.not_a_node': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'name the data directory of the agent with --data-dir: a control plane is not removed by this command',
+  },
+  'uninstall.not_removed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend what is named, then run the same command again: what is gone already is no failure',
+  },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
   'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },

@@ -51,6 +51,8 @@ export interface Paths {
   readonly dnsmasqMemory: AbsolutePath;
   /** Folders of the programs that instructions run. */
   readonly run: AbsolutePath;
+  /** Beside the data directory, which goes before it: that this node is being removed. */
+  readonly removal: AbsolutePath;
 }
 
 /** `undefined` when `text` is not absolute, or holds a NUL. `..` at the top stays there, as in the kernel. */
@@ -97,5 +99,6 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     overlayKey: inDataDir('overlay.key'),
     dnsmasqMemory: inDataDir('dnsmasq.json'),
     run: inDataDir('run'),
+    removal: `${base === '/' ? '' : base}.removal` as AbsolutePath,
   };
 }

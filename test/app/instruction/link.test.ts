@@ -63,7 +63,6 @@ describe('what is never answered', () => {
 
 describe('types that are not built', () => {
   test.each([
-    ['UNINSTALL_NODE', 'ERROR NOT_BUILT: UNINSTALL_NODE is not built yet in this version of the agent'],
     ['VIP_RELEASE', 'ERROR NOT_BUILT: VIP_RELEASE is not built yet in this version of the agent'],
     ['REINSTALL_NODE', "ERROR DENIED: this node's policy does not allow it: instructions.deny: REINSTALL_NODE"],
     [
