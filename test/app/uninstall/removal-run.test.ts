@@ -17,7 +17,12 @@ const options = { signal: new AbortController().signal };
 const root = '/' as AbsolutePath;
 const paths = makePaths({ root, dataDir: '/d' as AbsolutePath });
 const steps = planRemoval({ paths, root }, 'uninstall');
-const FOREIGN = ['/d/notes.txt', '/etc/systemd/system/other.service', '/etc/cni/net.d/10-other.conflist', '/etc/dnsmasq.d/other.conf'];
+const FOREIGN = [
+  '/d/notes.txt',
+  '/etc/systemd/system/other.service',
+  '/etc/cni/net.d/10-other.conflist',
+  '/etc/dnsmasq.d/other.conf',
+];
 const OWN = ['/d/certs/ca.crt', '/d/journal.db', '/d/journal.db-wal', '/d/node-identity.json', '/d/lock', '/d/overlay.key'];
 
 /** A machine with a node on it: it outlives each run. */
