@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Measured } from './fleet/figures.ts';
+import type { FleetSize, Measured } from './fleet/figures.ts';
 import { measure } from './fleet/measure.ts';
 import { fleetChart, fleetPage } from './report/fleet-page.ts';
 import { describeMachine } from './report/machine.ts';
@@ -16,7 +16,12 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
   },
 });
-const sizes = values.quick ? [20] : values.agents.split(',').map(Number);
+const counts = values.quick ? [20] : values.agents.split(',').map(Number);
+/** The largest also on etcd. */
+const sizes: readonly FleetSize[] = [
+  ...counts.map((agents) => ({ agents, store: 'embedded' as const })),
+  { agents: Math.max(...counts), store: 'etcd' },
+];
 const effort = values.quick
   ? { idleMs: 2_000, changes: 20, changesPerSecond: 20, kills: false }
   : { idleMs: 30_000, changes: 200, changesPerSecond: 4, kills: true };
@@ -28,11 +33,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const note = (text: string) => console.error(`bench: ${text}`);
 
 async function main(): Promise<void> {
-  if (sizes.some((size) => !(Number.isInteger(size) && size > 0)))
+  if (counts.some((count) => !(Number.isInteger(count) && count > 0)))
     throw new Error(`--agents takes numbers, not ${values.agents}`);
   const profile = values.profile === undefined ? undefined : resolve(values.profile);
   const measured: Measured[] = [];
-  for (const agents of sizes) measured.push(await measure({ agents, effort, profile, signal: stop.signal }, note));
+  for (const size of sizes) measured.push(await measure({ ...size, effort, profile, signal: stop.signal }, note));
   await write({ figures: measured.flatMap(({ figures }) => figures), changes: measured.flatMap(({ changes }) => changes) });
 }
 

@@ -1,6 +1,14 @@
-/** One number of one size of fleet. */
-export interface Figure {
+/** Where a control plane keeps everything. */
+export type Store = 'embedded' | 'etcd';
+
+/** What is measured in one go: a column of the page. */
+export interface FleetSize {
   readonly agents: number;
+  readonly store: Store;
+}
+
+/** One number of one size of fleet. */
+export interface Figure extends FleetSize {
   readonly part: string;
   readonly name: string;
   readonly unit: string;
@@ -8,8 +16,7 @@ export interface Figure {
 }
 
 /** One change of a service on its way to all agents, milliseconds since it was handed in. */
-export interface ChangeTimes {
-  readonly agents: number;
+export interface ChangeTimes extends FleetSize {
   readonly change: number;
   /** The log had it on disk and whoever applied it was told. */
   readonly answeredMs: number;
@@ -31,14 +38,18 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN;
 }
 
+export function titleOf({ agents, store }: FleetSize): string {
+  return store === 'embedded' ? `${agents} agents` : `${agents} agents, ${store}`;
+}
+
 /** Gathers the figures of one size, in the order of their measuring. */
 export class FigureBook {
-  readonly #agents: number;
+  readonly #size: FleetSize;
   readonly #note: (text: string) => void;
   readonly #figures: Figure[] = [];
 
-  constructor(agents: number, note: (text: string) => void) {
-    this.#agents = agents;
+  constructor({ agents, store }: FleetSize, note: (text: string) => void) {
+    this.#size = { agents, store };
     this.#note = note;
   }
 
@@ -47,7 +58,7 @@ export class FigureBook {
   }
 
   put(part: string, name: string, unit: string, value: number): void {
-    this.#figures.push({ agents: this.#agents, part, name, unit, value });
-    this.#note(`${this.#agents} agents, ${part}: ${name} ${value.toPrecision(4)} ${unit}`);
+    this.#figures.push({ ...this.#size, part, name, unit, value });
+    this.#note(`${titleOf(this.#size)}, ${part}: ${name} ${value.toPrecision(4)} ${unit}`);
   }
 }

@@ -6,7 +6,8 @@ import type { GrpcAdminClient } from '../../dist/adapters/admin/grpc-admin-clien
 import { InstructionState } from '../../dist/adapters/generated/holdfast/admin/v1/fleet.js';
 import { foreignCores } from '../rig/usage.ts';
 import { AgentProcesses } from './agent-processes.ts';
-import { type ChangeTimes, FigureBook, type Measured, quantile } from './figures.ts';
+import { EtcdMembers } from './etcd-members.ts';
+import { type ChangeTimes, FigureBook, type FleetSize, type Measured, quantile } from './figures.ts';
 import { instant } from './protocol.ts';
 import { FleetServer } from './server.ts';
 
@@ -19,8 +20,7 @@ export interface Effort {
   readonly kills: boolean;
 }
 
-export interface MeasureOptions {
-  readonly agents: number;
+export interface MeasureOptions extends FleetSize {
   readonly effort: Effort;
   readonly profile: string | undefined;
   readonly signal: AbortSignal;
@@ -46,25 +46,34 @@ const ENDPOINTS = 3;
 export async function measure(options: MeasureOptions, note: (text: string) => void): Promise<Measured> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-fleet-'));
   try {
-    await using server = await FleetServer.in(folder, options.profile);
+    await using etcd = options.store === 'etcd' ? await EtcdMembers.start(folder) : undefined;
+    await using server = await FleetServer.in({ folder, profile: options.profile, etcd: etcd?.urls });
     await using agents = new AgentProcesses(options.agents, options.signal);
-    return await new Bench(server, agents, options, note).run();
+    return await new Bench({ server, agents, etcd }, options, note).run();
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
+interface BenchParts {
+  readonly server: FleetServer;
+  readonly agents: AgentProcesses;
+  readonly etcd: EtcdMembers | undefined;
+}
+
 class Bench {
   readonly #server: FleetServer;
   readonly #agents: AgentProcesses;
+  readonly #etcd: EtcdMembers | undefined;
   readonly #options: MeasureOptions;
   readonly #book: FigureBook;
 
-  constructor(server: FleetServer, agents: AgentProcesses, options: MeasureOptions, note: (text: string) => void) {
+  constructor({ server, agents, etcd }: BenchParts, options: MeasureOptions, note: (text: string) => void) {
     this.#server = server;
     this.#agents = agents;
+    this.#etcd = etcd;
     this.#options = options;
-    this.#book = new FigureBook(options.agents, note);
+    this.#book = new FigureBook(options, note);
   }
 
   async run(): Promise<Measured> {
@@ -174,6 +183,7 @@ class Bench {
     put('server CPU', 'cores', cpu / seconds);
     put('server CPU per change, without idle', 'ms', ((cpu - idleCores * seconds) * 1_000) / changes);
     put('memory', 'MB', used.residentMb);
+    if (this.#etcd !== undefined) put('memory of the three etcd members', 'MB', (await this.#etcd.used()).residentMb);
     return times;
   }
 
@@ -182,9 +192,9 @@ class Bench {
     const revision = await this.#apply(client, [serviceOf(change % SERVICES, change)]);
     const answeredMs = instant() - begun;
     const at = await this.#agents.arrivals(revision, CHANGE_MS);
-    const { agents } = this.#options;
+    const { agents, store } = this.#options;
     const lastMs = at.length < agents ? CHANGE_MS : quantile(at, 1) - begun;
-    return { agents, change, answeredMs, halfMs: quantile(at, 0.5) - begun, lastMs, missed: agents - at.length };
+    return { agents, store, change, answeredMs, halfMs: quantile(at, 0.5) - begun, lastMs, missed: agents - at.length };
   }
 
   async #instruct(): Promise<void> {
@@ -246,10 +256,11 @@ class Bench {
     await this.#agents.stop();
     await this.#server.stop();
     const put = this.#putter('at the end');
+    put('audit.log', 'MB', await this.#server.fileMb('audit.log'));
+    if (this.#etcd !== undefined) return put('data of one etcd member', 'MB', (await this.#etcd.used()).dataMb);
     const { kept, written } = this.#server.entries();
     put('control.db', 'MB', await this.#server.fileMb('control.db'));
     put('log.db', 'MB', await this.#server.fileMb('log.db'));
-    put('audit.log', 'MB', await this.#server.fileMb('audit.log'));
     put('entries that were written to the log', '', written);
     put('entries that it keeps', '', kept);
   }

@@ -21,33 +21,40 @@ export interface Used {
   readonly residentMb: number;
 }
 
-/** One `holdfast server` with its own store in a folder. */
+export interface FleetServerOptions {
+  readonly folder: string;
+  /** CPU profiles go there when a server ends well. */
+  readonly profile: string | undefined;
+  /** Clients' addresses of members; without, it has its own store. */
+  readonly etcd: string | undefined;
+}
+
+/** One `holdfast server`, with its data in a folder. */
 export class FleetServer implements AsyncDisposable {
   readonly place: ServerPlace;
-  readonly #folder: string;
+  readonly #options: FleetServerOptions;
   readonly #children: Children;
-  readonly #profile: string | undefined;
   #child: Child | undefined;
 
-  private constructor(folder: string, ports: readonly [number, number], profile: string | undefined) {
-    const [registrationPort, nodesPort] = ports;
-    this.place = { host: HOST, registrationPort, nodesPort, root: join(folder, 'data/registration-ca.crt') };
-    this.#folder = folder;
-    this.#children = new Children(folder);
-    this.#profile = profile;
+  private constructor(options: FleetServerOptions, [registrationPort, nodesPort]: readonly [number, number]) {
+    const root = join(options.folder, 'data/registration-ca.crt');
+    this.place = { host: HOST, registrationPort, nodesPort, root };
+    this.#options = options;
+    this.#children = new Children(options.folder);
   }
 
-  /** In `folder`. CPU profiles go to `profile`, if it is given, when a server ends well. */
-  static async in(folder: string, profile: string | undefined): Promise<FleetServer> {
-    return new FleetServer(folder, [await freePort(), await freePort()], profile);
+  static async in(options: FleetServerOptions): Promise<FleetServer> {
+    return new FleetServer(options, [await freePort(), await freePort()]);
   }
 
   /** Resolves when nodes are served. */
   async start(): Promise<void> {
     const { registrationPort, nodesPort } = this.place;
     const listen = (flag: string, port: number) => [`--server-listen-${flag}`, `${HOST}:${port}`];
-    const flags = ['--data-dir', this.#dataDir, ...listen('l1', registrationPort), ...listen('l2', nodesPort)];
-    const options = this.#profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${this.#profile}` };
+    const { profile, etcd } = this.#options;
+    const store = etcd === undefined ? [] : ['--server-etcd', etcd];
+    const flags = ['--data-dir', this.#dataDir, ...store, ...listen('l1', registrationPort), ...listen('l2', nodesPort)];
+    const options = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` };
     const command = ['setpriv', '--pdeathsig', 'TERM', program, 'server', ...flags, '--log-level', 'warn'];
     const child = this.#children.start('server', command, options);
     this.#child = child;
@@ -103,7 +110,7 @@ export class FleetServer implements AsyncDisposable {
   }
 
   get #dataDir(): string {
-    return join(this.#folder, 'data');
+    return join(this.#options.folder, 'data');
   }
 
   async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
@@ -116,7 +123,7 @@ export class FleetServer implements AsyncDisposable {
 }
 
 /** One that nobody has at present. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, HOST);
   await once(probe, 'listening');
   const address = probe.address();

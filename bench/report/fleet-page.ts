@@ -1,4 +1,4 @@
-import { type ChangeTimes, type Figure, type Measured, quantile } from '../fleet/figures.ts';
+import { type ChangeTimes, type Figure, type FleetSize, type Measured, quantile, titleOf } from '../fleet/figures.ts';
 import type { Effort } from '../fleet/measure.ts';
 import { isDisturbed } from '../rig/usage.ts';
 import { type Bar, barChart, type Panel } from './chart.ts';
@@ -53,7 +53,8 @@ ${sections(figures, sizes)}
 ${outlook(figures, sizes)}
 ## How it is measured
 
-A real \`holdfast server\` process on its embedded store, in a folder of its own. The agents are simulated, 250 in a process: each registers
+A real \`holdfast server\` process, in a folder of its own, on its embedded store and then on three members of an etcd, which share the two
+cores as well and have the disk's syncs to wait for. The agents are simulated, 250 in a process: each registers
 with a token of its own, makes its own key, and keeps one connection of mutual TLS with its own certificate, for the link with a
 heartbeat every ${HEARTBEAT_SECONDS} s and for the log. Link, registration and log are the code that \`holdfast agent\` runs; an agent of the bench answers instructions at once,
 keeps nothing on disk and carries no traffic. They come over loopback addresses, and are started 100 a second.
@@ -65,7 +66,7 @@ memory are those of the server's process, from /proc. Restarts count from the si
 
 ## To repeat it
 
-    npm run bench:fleet                              # 100, then 1,000 agents; on a machine that does nothing else
+    npm run bench:fleet                              # 100, then 1,000 agents, then 1,000 on etcd; on a machine that does nothing else
     npm run bench:fleet -- --agents 5000             # about 50 kB and one descriptor an agent on either side: \`ulimit -n\`
     npm run bench:fleet -- --profile /tmp/profiles   # CPU profiles of the server as well
     npm run bench:fleet -- --quick                   # a smoke run; writes to build/bench only
@@ -75,18 +76,16 @@ memory are those of the server's process, from /proc. Restarts count from the si
 /** What was used of what is allowed: 1 is the bar. */
 export function fleetChart({ figures, changes }: Measured): string {
   const sizes = sizesOf(figures);
-  const propagation = sizes.flatMap((agents): Bar[] => {
-    const times = changes.filter((change) => change.agents === agents).map(({ lastMs }) => lastMs / PROPAGATION_MS);
+  const propagation = sizes.flatMap((size): Bar[] => {
+    const times = changes.filter((change) => isOf(size, change)).map(({ lastMs }) => lastMs / PROPAGATION_MS);
     if (times.length === 0) return [];
     const [value, least, most] = [quantile(times, 0.99), quantile(times, 0), quantile(times, 1)];
-    return [{ label: `${agents} agents, p99`, note: ms(value * PROPAGATION_MS), value, least, most, emphasised: true }];
+    return [{ label: `${titleOf(size)}, p99`, note: ms(value * PROPAGATION_MS), value, least, most, emphasised: true }];
   });
-  const memory = sizes.flatMap((agents): Bar[] => {
-    const used = ['idle: memory with agents', 'changes: memory'].flatMap((key) => figureOf(figures, agents, key) ?? []);
+  const memory = sizes.flatMap((size): Bar[] => {
+    const used = ['idle: memory with agents', 'changes: memory'].flatMap((key) => figureOf(figures, size, key) ?? []);
     const [least, most] = [Math.min(...used) / MEMORY_MB, Math.max(...used) / MEMORY_MB];
-    return [
-      { label: `${agents} agents`, note: `${formatNumber(most * MEMORY_MB)} MB`, value: most, least, most, emphasised: true },
-    ];
+    return [{ label: titleOf(size), note: `${formatNumber(most * MEMORY_MB)} MB`, value: most, least, most, emphasised: true }];
   });
   const panels: readonly Panel[] = [
     { title: 'From apply to the last agent, of 1 s', bars: propagation },
@@ -98,7 +97,7 @@ export function fleetChart({ figures, changes }: Measured): string {
 /** Nothing on a machine that did nothing else. */
 function disturbance(figures: readonly Figure[]): string {
   const others = Math.max(
-    ...sizesOf(figures).map((agents) => figureOf(figures, agents, 'machine: CPU of other programs meanwhile') ?? 0),
+    ...sizesOf(figures).map((size) => figureOf(figures, size, 'machine: CPU of other programs meanwhile') ?? 0),
   );
   if (!isDisturbed(others)) return '';
   return `**This run was disturbed: other programs took ${formatNumber(others)} cores meanwhile.** Times, above all those of connecting, say more of that than of
@@ -108,43 +107,46 @@ the server; CPU and memory can be read.
 }
 
 function verdicts(figures: readonly Figure[], changes: readonly ChangeTimes[]): string {
-  const agents = Math.max(...sizesOf(figures));
-  const p99 = figureOf(figures, agents, 'changes: apply to the last agent, p99') ?? Number.NaN;
-  const memory = figureOf(figures, agents, 'changes: memory') ?? Number.NaN;
-  const rows = [
-    [
-      `\`apply\` to the last of ${agents} agents, p99 of ${changes.filter((each) => each.agents === agents).length}`,
-      ms(p99),
-      ms(PROPAGATION_MS),
-    ],
-    [`memory of the server with ${agents} agents`, `${formatNumber(memory)} MB`, `${MEMORY_MB} MB`],
-  ];
+  const most = Math.max(...sizesOf(figures).map(({ agents }) => agents));
+  const rows = sizesOf(figures)
+    .filter(({ agents }) => agents === most)
+    .flatMap((size) => {
+      const p99 = figureOf(figures, size, 'changes: apply to the last agent, p99') ?? Number.NaN;
+      const memory = figureOf(figures, size, 'changes: memory') ?? Number.NaN;
+      const count = changes.filter((each) => isOf(size, each)).length;
+      return [
+        [`\`apply\` to the last of ${titleOf(size)}, p99 of ${count}`, ms(p99), ms(PROPAGATION_MS)],
+        [`memory of the server with ${titleOf(size)}`, `${formatNumber(memory)} MB`, `${MEMORY_MB} MB`],
+      ];
+    });
   return markdownTable(['', 'measured', 'wanted, at most, for 1,000'], rows);
 }
 
-function sections(figures: readonly Figure[], sizes: readonly number[]): string {
+function sections(figures: readonly Figure[], sizes: readonly FleetSize[]): string {
   const parts = [...new Set(figures.map(({ part }) => part))];
   const rows = parts.flatMap((part) => {
     const names = [...new Set(figures.filter((figure) => figure.part === part).map(({ name }) => name))];
     return names.map((name) => {
       const unit = figures.find((figure) => figure.part === part && figure.name === name)?.unit ?? '';
-      const cells = sizes.map((agents) => {
-        const value = figureOf(figures, agents, `${part}: ${name}`);
+      const cells = sizes.map((size) => {
+        const value = figureOf(figures, size, `${part}: ${name}`);
         return value === undefined ? '-' : formatNumber(value);
       });
       return [part, name, unit, ...cells];
     });
   });
-  return markdownTable(['part', '', 'unit', ...sizes.map((agents) => `${agents} agents`)], rows);
+  return markdownTable(['part', '', 'unit', ...sizes.map(titleOf)], rows);
 }
 
-/** By a straight line through what was measured; nothing of it was measured itself. */
-function outlook(figures: readonly Figure[], sizes: readonly number[]): string {
+/** Of the embedded store, by a straight line through what was measured; nothing of it was measured itself. */
+function outlook(figures: readonly Figure[], all: readonly FleetSize[]): string {
+  const sizes = all.filter(({ store }) => store === 'embedded').map(({ agents }) => agents);
+  const embedded = (agents: number, key: string) => figureOf(figures, { agents, store: 'embedded' }, key) ?? Number.NaN;
   const projected = (key: string, each: 'in all' | 'of each agent') =>
-    straightOn(sizes, (agents) => (figureOf(figures, agents, key) ?? Number.NaN) * (each === 'in all' ? 1 : agents));
+    straightOn(sizes, (agents) => embedded(agents, key) * (each === 'in all' ? 1 : agents));
   const agents = Math.max(...sizes);
-  const empty = figureOf(figures, agents, 'idle: memory without agents') ?? Number.NaN;
-  const perAgent = ((figureOf(figures, agents, 'changes: memory') ?? Number.NaN) - empty) / agents;
+  const empty = embedded(agents, 'idle: memory without agents');
+  const perAgent = (embedded(agents, 'changes: memory') - empty) / agents;
   const cores = projected('idle: server CPU', 'in all');
   const changeMs = projected('changes: server CPU per change, without idle', 'in all');
   const backMs = projected('planned restart: server CPU per agent until then', 'of each agent');
@@ -171,13 +173,18 @@ function straightOn(sizes: readonly number[], total: (agents: number) => number)
   return total(most) + ((total(most) - total(least)) / (most - least)) * (MANY - most);
 }
 
-function sizesOf(figures: readonly Figure[]): readonly number[] {
-  return [...new Set(figures.map(({ agents }) => agents))].sort((a, b) => a - b);
+/** In the order of their measuring. */
+function sizesOf(figures: readonly Figure[]): readonly FleetSize[] {
+  return [...new Map(figures.map(({ agents, store }) => [titleOf({ agents, store }), { agents, store }])).values()];
+}
+
+function isOf({ agents, store }: FleetSize, measured: FleetSize): boolean {
+  return measured.agents === agents && measured.store === store;
 }
 
 /** @param key `part: name` */
-function figureOf(figures: readonly Figure[], agents: number, key: string): number | undefined {
-  return figures.find((figure) => figure.agents === agents && `${figure.part}: ${figure.name}` === key)?.value;
+function figureOf(figures: readonly Figure[], size: FleetSize, key: string): number | undefined {
+  return figures.find((figure) => isOf(size, figure) && `${figure.part}: ${figure.name}` === key)?.value;
 }
 
 function ms(value: number): string {

@@ -282,6 +282,15 @@ function watching(fresh: Fresh): void {
     }
   });
 
+  test('500 watchers each get every change, also those that are made while others are still being told', async () => {
+    const { log } = await fresh();
+    const from = await head(log);
+    const all = Array.from({ length: 500 }, () => entries(log, from, 20));
+    for (let round = 0; round < 20; round += 1) await propose(log, set('a/k', String(round)));
+    const last = (await Promise.all(all)).map((each) => each.at(-1)?.revision);
+    expect(new Set(last)).toEqual(new Set([20n]));
+  });
+
   test('frames name what came before them', async () => {
     const { log } = await fresh();
     const from = await head(log);

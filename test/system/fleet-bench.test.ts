@@ -16,7 +16,8 @@ test('the bench of the fleet measures twenty agents and writes its page', { time
   const lines = (await readFile(join(results, 'fleet.jsonl'), 'utf8')).trim().split('\n');
   const values = lines.map((line): unknown => JSON.parse(line));
   expect(values).toContainEqual(expect.objectContaining({ agents: 20, change: 20, lastMs: expect.any(Number) }));
-  expect(values).toContainEqual(expect.objectContaining({ part: 'planned restart', name: 'all agents linked' }));
+  for (const store of ['embedded', 'etcd'])
+    expect(values).toContainEqual(expect.objectContaining({ store, part: 'planned restart', name: 'all agents linked' }));
   const page = await readFile(join(results, 'fleet.md'), 'utf8');
   expect(page).toContain('## What this means for 10.0k nodes');
   expect(page).not.toContain('NaN');

@@ -10,6 +10,9 @@ export const BOOKMARK_MS = 5_000;
 /** A reader that never waits gives way to others after so many entries: about a millisecond. */
 const ENTRIES_PER_TURN = 256;
 
+/** So many watchers are woken in one turn of the event loop: whoever applied something has the answer before the thousandth has the entry. */
+const WOKEN_PER_TURN = 64;
+
 /** Where entries that left the ring are read. */
 export interface EntryReader {
   /** Some entries from `first` on, verified, in order, at least one if it is retained. */
@@ -31,6 +34,9 @@ export class LogWatchers {
   readonly #clock: Clock;
   readonly #age: () => number;
   readonly #running = new Set<Watcher>();
+  #waking = false;
+  /** Something has changed since the wakes under way began: who was woken first may have missed it. */
+  #again = false;
   #closed = false;
 
   constructor({ state, reader, clock, age = () => 0 }: WatchersOptions) {
@@ -42,7 +48,8 @@ export class LogWatchers {
 
   /** To be called after each change of the state. */
   wake(): void {
-    for (const watcher of this.#running) watcher.wake();
+    if (this.#waking) this.#again = true;
+    else void this.#wakeAll();
   }
 
   /** Ends all of them with `log.closed`. */
@@ -67,6 +74,18 @@ export class LogWatchers {
       this.#running.delete(watcher);
       watcher.end();
     }
+  }
+
+  async #wakeAll(): Promise<void> {
+    this.#waking = true;
+    do {
+      this.#again = false;
+      for (const [index, watcher] of [...this.#running].entries()) {
+        if (index > 0 && index % WOKEN_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+        watcher.wake();
+      }
+    } while (this.#again);
+    this.#waking = false;
   }
 
   #check(watcher: Watcher): void {

@@ -43,6 +43,8 @@ export class ReconcileLoop {
   #ended: Promise<void> = Promise.resolve();
   /** Ends the wait of a loop that has nothing to do. */
   #wake: () => void = () => {};
+  /** Ends the wait after a failure. */
+  #hurry: () => void = () => {};
   #settled: (() => void)[] = [];
 
   constructor(config: ReconcileLoopConfig) {
@@ -65,6 +67,12 @@ export class ReconcileLoop {
   markDirty(): void {
     this.#dirty = true;
     this.#wake();
+  }
+
+  /** What a run needed is there again: the next one begins at once, also out of a back-off. For events that are rare by themselves. */
+  retryNow(): void {
+    this.markDirty();
+    this.#hurry();
   }
 
   /** Resolves when the run that was under way has ended. Safe before `start` and twice; the loop may be started again. */
@@ -114,16 +122,21 @@ export class ReconcileLoop {
   /** Until the next run is due, or the loop stops. */
   async #pause(signal: AbortSignal): Promise<void> {
     const { leastGapMs, greatestGapMs } = this.#config;
-    if (this.#error !== undefined) return this.#sleep(Math.max(leastGapMs, this.#backoffMs(this.#error.failures)), signal);
     await this.#sleep(leastGapMs, signal);
-    if (this.#dirty || signal.aborted) return;
+    if (signal.aborted) return;
     // By hand: AbortSignal.any on a signal that lives for weeks would gather one dependant a run.
     const woken = new AbortController();
-    this.#wake = () => woken.abort();
-    signal.addEventListener('abort', this.#wake);
-    await this.#sleep(Math.max(0, greatestGapMs - leastGapMs), woken.signal);
-    signal.removeEventListener('abort', this.#wake);
-    this.#wake = () => {};
+    const end = () => woken.abort();
+    signal.addEventListener('abort', end);
+    if (this.#error !== undefined) {
+      this.#hurry = end;
+      await this.#sleep(Math.max(0, this.#backoffMs(this.#error.failures) - leastGapMs), woken.signal);
+    } else if (!this.#dirty) {
+      this.#wake = end;
+      await this.#sleep(Math.max(0, greatestGapMs - leastGapMs), woken.signal);
+    }
+    signal.removeEventListener('abort', end);
+    this.#wake = this.#hurry = () => {};
   }
 
   /** Half of it is certain and half is chance, so that many nodes that failed together do not come back together. */

@@ -115,6 +115,11 @@ export class RemoteLogConsumer implements Subsystem, StateView, ProblemSource, R
     await this.#parts.keeper.stop({ signal });
   }
 
+  /** A control plane can be reached again: it is asked at once. */
+  reachable(): void {
+    if (this.#failure !== undefined) this.#loop.retryNow();
+  }
+
   fresh(): boolean {
     return this.#freshness.fresh;
   }

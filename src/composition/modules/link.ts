@@ -123,8 +123,8 @@ function bindLog(bind: Bind): void {
     .inSingletonScope();
   bind(NodeSubsystems.logConsumer)
     .toResolvedValue(
-      ({ config }, log, keeper, clock, logger) =>
-        new RemoteLogConsumer({
+      ({ config }, log, connections, keeper, clock, logger) => {
+        const consumer = new RemoteLogConsumer({
           log,
           keeper,
           clock,
@@ -132,8 +132,11 @@ function bindLog(bind: Bind): void {
           random: Math.random,
           logger: logger.child({ subsystem: 'log' }),
           staleAfterMs: config.staleAfterMs,
-        }),
-      [Root.facts, NodePorts.remoteLog, NodePorts.viewKeeper, Ports.clock, Ports.logger],
+        });
+        connections.onSettled(() => consumer.reachable());
+        return consumer;
+      },
+      [Root.facts, NodePorts.remoteLog, NodePorts.connections, NodePorts.viewKeeper, Ports.clock, Ports.logger],
     )
     .inSingletonScope();
   bind(Subsystems.logConsumer)

@@ -108,6 +108,24 @@ describe('when it fails', () => {
     await loop.stop();
   });
 
+  test('what it needed is back: the next run is at once, a mark alone waits', async () => {
+    const { clock, loop, runs, state } = setUp({ leastGapMs: 0, firstBackoffMs: 4_000 });
+    state.failure = new Error('no route');
+    loop.start();
+    await clock.advance(500);
+    loop.markDirty();
+    await clock.advance(500);
+    expect(runs).toEqual([0]);
+    state.failure = undefined;
+    loop.retryNow();
+    await clock.advance(0);
+    expect([runs, loop.status().error]).toEqual([[0, 1_000], undefined]);
+    loop.retryNow();
+    await clock.advance(0);
+    expect(runs).toEqual([0, 1_000, 1_000]);
+    await loop.stop();
+  });
+
   test('a mark does not shorten the wait', async () => {
     const { clock, loop, runs, state } = setUp({ firstBackoffMs: 2_000 });
     state.failure = new Error('no route');

@@ -73,6 +73,18 @@ describe('following', () => {
     await rig.consumer.stop(options.signal);
   });
 
+  test('a control plane that the link has found again is asked at once, whatever the back-off has come to', async () => {
+    const rig = await started(put('a'));
+    rig.log.down();
+    await rig.write(put('b'));
+    await rig.clock.advance(600_000);
+    rig.log.up();
+    rig.consumer.reachable();
+    await rig.clock.advance(0);
+    expect(rig.held()).toBe('a@1 b@2');
+    await rig.consumer.stop(options.signal);
+  });
+
   test('a control plane without a log: the node is ready, nothing is wrong, and it asks once a minute', async () => {
     const rig = new RemoteRig();
     rig.log.down(new AgentError('log.not_offered', { problem: 'told to' }));

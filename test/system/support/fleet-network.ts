@@ -44,7 +44,9 @@ export class FleetNetwork implements AsyncDisposable {
     this.#spaces.push(space);
     await run('ip', ['netns', 'add', name]);
     await inSpace(name, 'link set lo up', `link add eth0 type veth peer name p${number} netns ${this.hub.name}`);
-    await inSpace(this.hub.name, `link set p${number} master br0 up`);
+    // A bridge has the lowest address of its ports: with a lower one those who joined before would send to the former for 5 s and more.
+    const mac = `02:00:00:00:${hexByte(number >> 8)}:${hexByte(number & 0xff)}`;
+    await inSpace(this.hub.name, `link set p${number} address ${mac}`, `link set p${number} master br0 up`);
     await inSpace(name, `addr add ${space.address}/16 dev eth0`, 'link set eth0 up', 'route add default via 10.77.0.1');
     return space;
   }
@@ -55,6 +57,10 @@ export class FleetNetwork implements AsyncDisposable {
       await run('ip', ['netns', 'del', name]).catch(() => {});
     }
   }
+}
+
+function hexByte(value: number): string {
+  return value.toString(16).padStart(2, '0');
 }
 
 /** An agent's overlay goes on without it. */
