@@ -25,9 +25,10 @@ export class RemovalLauncher {
     const { kind } = await this.#tasks.state(this.#task.id, options);
     if (kind === 'running') return;
     if (kind !== 'not_started') await this.#tasks.forget(this.#task.id, options);
+    // Whoever waits for its end would hold up the end of this process, for which it waits.
+    const waiting = new AbortController();
     let over: { readonly error: unknown } | undefined;
-    // It ends this process before it ends itself.
-    this.#tasks.run(this.#task, { signal: NEVER }).then(
+    this.#tasks.run(this.#task, { signal: waiting.signal }).then(
       () => {
         over = { error: undefined };
       },
@@ -35,11 +36,13 @@ export class RemovalLauncher {
         over = { error };
       },
     );
-    while ((await this.#tasks.state(this.#task.id, options)).kind === 'not_started') {
-      if (over !== undefined) throw over.error;
-      await this.#clock.sleep(LOOK_MS, options);
+    try {
+      while ((await this.#tasks.state(this.#task.id, options)).kind === 'not_started') {
+        if (over !== undefined) throw over.error;
+        await this.#clock.sleep(LOOK_MS, options);
+      }
+    } finally {
+      waiting.abort();
     }
   }
 }
-
-const NEVER = new AbortController().signal;
