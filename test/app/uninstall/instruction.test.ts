@@ -74,6 +74,28 @@ describe('UNINSTALL_NODE, REINSTALL_NODE', () => {
     expect(world.launched).toHaveLength(1);
   });
 
+  test.each([
+    ['before its order is there: it may have begun, and is not run again', false],
+    ['with its order there: it was accepted', true],
+  ])('A8: the agent dies %s', async (_, isOrdered) => {
+    const world = new InstructionWorld();
+    const first = await world.start();
+    first.connect(new FakeSession());
+    // The third commit, that of the reply, is never made.
+    first.journal.cut((changes) => (changes.some(({ change }) => change === 'reply') ? 'before' : undefined));
+    first.deliver('UNINSTALL_NODE', 't1');
+    await first.settle();
+    if (!isOrdered) await world.orders.done(options);
+    const second = await world.start();
+    const session = second.connect(acknowledging(second));
+    await second.settle(6_000);
+    expect(session.dump()).toMatch(isOrdered ? /^t1 NO_CONTENT \{\}$/ : /^t1 ERROR INTERRUPTED: /);
+    second.deliver('UNINSTALL_NODE', 't1');
+    await second.settle(6_000);
+    // Whoever starts the agent starts the removal, and no repeat does.
+    expect(world.launched).toEqual([]);
+  });
+
   test('REINSTALL_NODE is off unless the policy allows it', async () => {
     const world = new InstructionWorld();
     const process = await world.start();
