@@ -143,6 +143,7 @@ function linkOf(address: { readonly host: string; readonly port: number }, conne
     version: 'bench',
     nodeIp: undefined,
     auditHead: () => undefined,
+    bootTime: () => performance.now(),
     newTag: randomUUID,
     clock,
     random: Math.random,

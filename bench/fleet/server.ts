@@ -53,7 +53,8 @@ export class FleetServer implements AsyncDisposable {
     const listen = (flag: string, port: number) => [`--server-listen-${flag}`, `${HOST}:${port}`];
     const { profile, etcd } = this.#options;
     const store = etcd === undefined ? [] : ['--server-etcd', etcd];
-    const flags = ['--data-dir', this.#dataDir, ...store, ...listen('l1', registrationPort), ...listen('l2', nodesPort)];
+    const ports = [...listen('l1', registrationPort), ...listen('l2', nodesPort), '--server-listen-metrics', 'off'];
+    const flags = ['--data-dir', this.#dataDir, ...store, ...ports];
     const options = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` };
     const command = ['setpriv', '--pdeathsig', 'TERM', program, 'server', ...flags, '--log-level', 'warn'];
     const child = this.#children.start('server', command, options);

@@ -3,8 +3,8 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
+#include "address_functions.h"
 #include "arguments.h"
 #include "local_routes.h"
 #include "process.h"
@@ -13,16 +13,6 @@
 
 namespace holdfast::binding {
 namespace {
-
-/// An Error with the errno's name as `code`, like those of node:fs.
-Napi::Error errno_error(Napi::Env env, const char* call, int error) {
-  Napi::Error value = Napi::Error::New(env, std::string(call) + ": " + std::strerror(error));
-  // strerrorname_np calls it EAGAIN, which is the same number.
-  const char* name = error == EWOULDBLOCK ? "EWOULDBLOCK" : ::strerrorname_np(error);
-  value.Set("code", Napi::String::New(env, name == nullptr ? "UNKNOWN" : name));
-  value.Set("errno", Napi::Number::New(env, -error));
-  return value;
-}
 
 Napi::Value lock_file_value(const Napi::CallbackInfo& info) {
   const int fd = lock_file(string_argument(info, 0, "path"));
@@ -69,6 +59,7 @@ Napi::Value set_local_routes_value(const Napi::CallbackInfo& info) {
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("Proxy", ProxyObject::define(env));
   exports.Set("setLocalRoutes", Napi::Function::New(env, set_local_routes_value, "setLocalRoutes"));
+  set_address_functions(env, exports);
   exports.Set("timeBounds", bounds_value(env));
   exports.Set("lockFile", Napi::Function::New(env, lock_file_value, "lockFile"));
   exports.Set("peerUid", Napi::Function::New(env, peer_uid_value, "peerUid"));

@@ -1,6 +1,8 @@
 #include "arguments.h"
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 
 namespace holdfast::binding {
 namespace {
@@ -34,6 +36,13 @@ double integer_property(const Napi::Object& object, const char* name, double lea
   return value.IsUndefined() ? otherwise : checked_integer(value, name, least, most);
 }
 
+double number_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name) {
+  const Napi::Value value = info[index];
+  const double number = value.IsNumber() ? value.As<Napi::Number>().DoubleValue() : std::nan("");
+  if (!std::isfinite(number)) refuse(info.Env(), name, "a number");
+  return number;
+}
+
 std::string string_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name) {
   const Napi::Value value = info[index];
   if (!value.IsString()) refuse(info.Env(), name, "a string");
@@ -53,6 +62,15 @@ std::span<const std::uint8_t> bytes_argument(const Napi::CallbackInfo& info, std
   if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array) refuse(info.Env(), name, "a Uint8Array");
   const auto array = value.As<Napi::Uint8Array>();
   return {array.Data(), array.ByteLength()};
+}
+
+Napi::Error errno_error(Napi::Env env, const char* call, int error) {
+  Napi::Error value = Napi::Error::New(env, std::string(call) + ": " + std::strerror(error));
+  // strerrorname_np calls it EAGAIN, which is the same number.
+  const char* name = error == EWOULDBLOCK ? "EWOULDBLOCK" : ::strerrorname_np(error);
+  value.Set("code", Napi::String::New(env, name == nullptr ? "UNKNOWN" : name));
+  value.Set("errno", Napi::Number::New(env, -error));
+  return value;
 }
 
 }  // namespace holdfast::binding

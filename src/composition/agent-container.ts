@@ -9,14 +9,17 @@ import { agentModule } from './modules/agent.js';
 import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
+import { dnsModule } from './modules/dns.js';
 import { dnsmasqModule } from './modules/dnsmasq.js';
 import { etcdModule } from './modules/etcd.js';
 import { healthModule } from './modules/health.js';
 import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
+import { loadbalancerModule } from './modules/loadbalancer.js';
 import { metricsModule } from './modules/metrics.js';
 import { overlayModule } from './modules/overlay.js';
 import { uninstallModule } from './modules/uninstall.js';
+import { noVipModule, vipModule } from './modules/vip.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A node of a fleet. Nothing runs until its agent starts. */
@@ -33,10 +36,13 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     linkModule,
     kubernetesModule,
     overlayModule,
+    loadbalancerModule,
+    facts.config.vipAddress === undefined ? noVipModule : vipModule(facts.config.vipAddress),
     dnsmasqModule,
     etcdModule,
     uninstallModule,
     dataplaneModule,
+    dnsModule,
     healthModule,
     nodeAdminModule,
     adminModule,
@@ -55,9 +61,13 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(NodeSubsystems.vipRoutes),
     container.get(Subsystems.l4),
     container.get(Subsystems.health),
+    container.get(Subsystems.dnsZone),
+    container.get(Subsystems.dns),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),
     container.get(NodeSubsystems.overlay),
+    container.get(NodeSubsystems.balancer),
+    ...(container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : []),
     container.get(NodeSubsystems.engine),
     container.get(NodeSubsystems.renewal),
     container.get(NodeSubsystems.link),

@@ -7,6 +7,7 @@ import { adminModule } from './modules/admin.js';
 import { agentModule } from './modules/agent.js';
 import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
+import { dnsModule } from './modules/dns.js';
 import { healthModule } from './modules/health.js';
 import { embeddedLogModule, logModule } from './modules/log.js';
 import { metricsModule } from './modules/metrics.js';
@@ -25,6 +26,7 @@ export function buildContainer(facts: Facts, logger: Logger): Container {
     embeddedLogModule,
     logModule,
     dataplaneModule,
+    dnsModule,
     healthModule,
     resourceModule,
     adminModule,
@@ -43,6 +45,8 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.controlPlane),
     container.get(Subsystems.l4),
     container.get(Subsystems.health),
+    container.get(Subsystems.dnsZone),
+    container.get(Subsystems.dns),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),
   ];

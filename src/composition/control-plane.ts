@@ -3,6 +3,8 @@ import { networkInterfaces } from 'node:os';
 import { SealerKeyFile } from '../adapters/certificate/sealer-key-file.js';
 import { X509AuthorityMaker } from '../adapters/certificate/x509-authority-maker.js';
 import { replaceFile } from '../adapters/files/durable-file.js';
+import { MeteredLog } from '../adapters/metrics/metered-log.js';
+import { MeteredStore } from '../adapters/metrics/metered-store.js';
 import { type Authorities, ControlPlaneIdentity } from '../app/certificate/control-plane-identity.js';
 import { openSealer } from '../app/certificate/open-sealer.js';
 import { OwnCertificates } from '../app/certificate/own-certificates.js';
@@ -11,18 +13,16 @@ import { ServerClocks } from '../app/link/server-clocks.js';
 import type { CallOptions } from '../ports/call-options.js';
 import type { Clock } from '../ports/clock.js';
 import type { Backups } from '../ports/driving/backups.js';
-import type { OwnedLog } from '../ports/log/ordered-log.js';
 import type { Logger } from '../ports/logger.js';
-import type { OwnedControlStore } from '../ports/store/control-store.js';
 import type { Sealer } from '../ports/store/sealer.js';
 import { makeBackend } from './backend.js';
 import type { Facts } from './facts.js';
 
 /** What a control plane is before it serves: its store is open, and it can sign. */
 export interface ControlPlane {
-  readonly store: OwnedControlStore;
+  readonly store: MeteredStore;
   /** On the same backend. The agent opens and closes it. */
-  readonly log: OwnedLog;
+  readonly log: MeteredLog;
   /** Of both. */
   readonly backups: Backups;
   readonly sealer: Sealer;
@@ -46,7 +46,9 @@ export async function openControlPlane(facts: Facts, clock: Clock, logger: Logge
   const serverId = `${machine}${randomBytes(4).toString('hex')}`;
   const clocks = new ServerClocks(clock, machine);
   const backend = await makeBackend(facts, { clock, logger, others: () => clocks.newest() }, options);
-  const { store, log, backups } = backend;
+  const { backups } = backend;
+  const store = new MeteredStore(backend.store, clock);
+  const log = new MeteredLog(backend.log, clock);
   const close = async () => {
     await store.close();
     backend.release();

@@ -4,6 +4,7 @@ import { exitCodes } from '../adapters/cli/context.js';
 import type { DevOptions } from '../adapters/cli/local-verbs.js';
 import { WatchedManifests } from '../adapters/manifest/watched-manifests.js';
 import { ManifestFollower } from '../app/resource/manifest-follower.js';
+import { formatName } from '../domain/dns/name.js';
 import type { AppliedResource } from '../ports/driving/resources.js';
 import type { Logger } from '../ports/logger.js';
 import { buildContainer } from './container.js';
@@ -59,11 +60,13 @@ async function applyAtStart(
 function announce(container: Container, { console }: CliContext, applied: readonly AppliedResource[]): void {
   const { paths } = container.get(Root.facts);
   const metrics = container.get(Servers.metrics).address;
+  const dns = container.get(Servers.dns).address;
   const lines = [
     `holdfast ${version} is ready (dev)`,
     `  data     ${paths.dataDir}`,
     `  admin    ${paths.adminSocket}`,
     `  metrics  ${metrics === '' ? 'off' : `http://${metrics}/metrics`}`,
+    `  dns      ${dns === '' ? 'off' : `${dns}, zone ${formatName(container.get(Root.facts).config.dnsZone)}`}`,
     ...applied.map(
       ({ ref, action, addresses }) =>
         `  ${ref.kind.toLowerCase()}  ${ref.namespace}/${ref.name} ${action}  ${addresses.join(', ')}`,

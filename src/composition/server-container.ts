@@ -7,10 +7,13 @@ import type { Facts } from './facts.js';
 import { auditModule } from './modules/audit.js';
 import { coreModule } from './modules/core.js';
 import { fleetModule } from './modules/fleet.js';
+import { fleetMetricsModule } from './modules/fleet-metrics.js';
+import { fleetApiServersModule } from './modules/loadbalancer.js';
 import { logModule } from './modules/log.js';
 import { fleetOverlayModule } from './modules/overlay.js';
 import { remoteAdminModule } from './modules/remote-admin.js';
 import { serverModule } from './modules/server.js';
+import { fleetVipModule } from './modules/vip.js';
 import { FleetPorts, FleetServers, FleetSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 
 /** A control plane. Nothing runs until its agent starts. */
@@ -22,7 +25,7 @@ export function buildServerContainer(facts: Facts, logger: Logger, controlPlane:
   container.bind(Ports.logger).toConstantValue(logger);
   container.bind(Ports.ownedLog).toConstantValue(controlPlane.log);
   container.load(coreModule, auditModule, serverModule, logModule);
-  container.load(fleetModule, fleetOverlayModule, remoteAdminModule);
+  container.load(fleetModule, fleetOverlayModule, fleetApiServersModule, fleetVipModule, remoteAdminModule, fleetMetricsModule);
   const agent = container.get(Root.agent);
   for (const subsystem of subsystemsInOrder(container)) agent.register(subsystem);
   return container;
@@ -40,6 +43,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(FleetSubsystems.nodeProposals),
     container.get(FleetSubsystems.l1),
     container.get(FleetSubsystems.l2),
+    container.get(Subsystems.metrics),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     ...remoteAdmin(container),
     new ServerSubsystem('registration', container.get(FleetServers.registration)),

@@ -2,10 +2,13 @@ import type { Container, ServiceIdentifier } from 'inversify';
 import type { FleetParts } from '../adapters/admin/fleet-handlers.js';
 import type { GrpcRemoteAdminServer } from '../adapters/admin/grpc-remote-admin-server.js';
 import type { NodeParts } from '../adapters/admin/node-handlers.js';
+import type { DnsServer } from '../adapters/dns/dns-server.js';
 import type { GrpcEnrolmentServer } from '../adapters/link/grpc-enrolment-server.js';
 import type { GrpcNodeServer } from '../adapters/link/grpc-node-server.js';
 import type { LinkConnections } from '../adapters/link/link-connections.js';
 import type { GrpcLogConnection } from '../adapters/log/grpc-log-connection.js';
+import type { LogServiceHandler } from '../adapters/log/grpc-log-handler.js';
+import type { ControlPlaneFigures } from '../adapters/metrics/control-plane-metrics.js';
 import type { LinkFigures } from '../adapters/metrics/link-metrics.js';
 import type { PrometheusServer } from '../adapters/metrics/prometheus-server.js';
 import type { Agent } from '../app/agent/agent.js';
@@ -23,6 +26,7 @@ import type { VipRoutesSubsystem } from '../app/dataplane/vip-routes-subsystem.j
 import type { Dispatcher } from '../app/dispatch/dispatcher.js';
 import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
 import type { InstructionBook } from '../app/dispatch/instruction-book.js';
+import type { ZoneAnswers } from '../app/dns/zone-answers.js';
 import type { DnsmasqEffect } from '../app/dnsmasq/dnsmasq-effect.js';
 import type { EtcdMembershipService } from '../app/etcd/etcd-membership-service.js';
 import type { Cordons } from '../app/fleet/cordons.js';
@@ -36,6 +40,8 @@ import type { KubernetesEffect } from '../app/kubernetes/kubernetes-effect.js';
 import type { LinkSubsystem } from '../app/link/link-subsystem.js';
 import type { NodeSessions } from '../app/link/node-sessions.js';
 import type { PresenceBoard } from '../app/link/presence-board.js';
+import type { BalancerSubsystem } from '../app/loadbalancer/balancer-subsystem.js';
+import type { FleetApiServers } from '../app/loadbalancer/fleet-api-servers.js';
 import type { BoundNodeNames } from '../app/log/bound-node-names.js';
 import type { GuardedProposals } from '../app/log/guarded-proposals.js';
 import type { LocalLog } from '../app/log/local-log.js';
@@ -52,6 +58,10 @@ import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsys
 import type { SessionRelay } from '../app/session/session-relay.js';
 import type { Sessions } from '../app/session/sessions.js';
 import type { RemovalEffect } from '../app/uninstall/removal-effect.js';
+import type { FleetVips } from '../app/vip/fleet-vips.js';
+import type { VipEffect } from '../app/vip/vip-effect.js';
+import type { VipKeeper } from '../app/vip/vip-keeper.js';
+import type { VipSubsystem } from '../app/vip/vip-subsystem.js';
 import type { Config } from '../domain/config/model.js';
 import type { AuditLog } from '../ports/audit/audit-log.js';
 import type { Clock } from '../ports/clock.js';
@@ -60,9 +70,10 @@ import type { DataPlane } from '../ports/dataplane/data-plane.js';
 import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
 import type { AdminCertificates } from '../ports/driving/admin-certificates.js';
+import type { BalancerStatus } from '../ports/driving/api-balancer.js';
 import type { Explainer } from '../ports/driving/explainer.js';
 import type { FleetNodes, Instructions } from '../ports/driving/fleet.js';
-import type { LinkStatus, Operations, OverlayStatus } from '../ports/driving/operations.js';
+import type { FleetStatus, LinkStatus, Operations, OverlayStatus, VipStatus } from '../ports/driving/operations.js';
 import type { Registrations } from '../ports/driving/registrations.js';
 import type { Resources } from '../ports/driving/resources.js';
 import type { DrivingServer } from '../ports/driving/server.js';
@@ -77,6 +88,7 @@ import type { Logger } from '../ports/logger.js';
 import type { ProblemSource } from '../ports/node/problem-source.js';
 import type { WebClient } from '../ports/outbound/web-client.js';
 import type { Outbox } from '../ports/outbox/outbox.js';
+import type { VirtualAddress } from '../ports/vip/virtual-address.js';
 import type { ControlPlane } from './control-plane.js';
 import type { EnrolledNode } from './enrolled-node.js';
 import type { Facts } from './facts.js';
@@ -111,6 +123,8 @@ export const UseCases = {
   fleet: token<FleetParts>('useCase.fleet'),
   linkStatus: token<() => LinkStatus>('useCase.linkStatus'),
   overlayStatus: token<() => OverlayStatus | undefined>('useCase.overlayStatus'),
+  apiBalancer: token<() => BalancerStatus>('useCase.apiBalancer'),
+  vipStatus: token<() => VipStatus>('useCase.vipStatus'),
 };
 
 export const Subsystems = {
@@ -121,11 +135,14 @@ export const Subsystems = {
   l4: token<L4Subsystem>('subsystem.l4'),
   metrics: token<OptionalServerSubsystem>('subsystem.metrics'),
   health: token<HealthSubsystem>('subsystem.health'),
+  dnsZone: token<ZoneAnswers>('subsystem.dnsZone'),
+  dns: token<OptionalServerSubsystem>('subsystem.dns'),
 };
 
 export const Servers = {
   admin: token<DrivingServer>('server.admin'),
   metrics: token<PrometheusServer>('server.metrics'),
+  dns: token<DnsServer>('server.dns'),
 };
 
 export const Root = {
@@ -163,6 +180,9 @@ export const NodePorts = {
   overlayKeeper: token<OverlayKeeper>('node.overlayKeeper'),
   overlayEffect: token<OverlayEffect>('node.overlayEffect'),
   removal: token<RemovalEffect>('node.removal'),
+  vipAddress: token<VirtualAddress>('node.vipAddress'),
+  vipKeeper: token<VipKeeper>('node.vipKeeper'),
+  vipEffect: token<VipEffect>('node.vipEffect'),
 };
 
 export const NodeSubsystems = {
@@ -172,6 +192,9 @@ export const NodeSubsystems = {
   renewal: token<RenewalSubsystem>('node.subsystem.renewal'),
   nodeInfo: token<NodeInfoSubsystem>('node.subsystem.nodeInfo'),
   overlay: token<OverlaySubsystem>('node.subsystem.overlay'),
+  balancer: token<BalancerSubsystem>('node.subsystem.balancer'),
+  /** Only where the node may have a virtual IP. */
+  vip: token<VipSubsystem>('node.subsystem.vip'),
   link: token<LinkSubsystem>('node.subsystem.link'),
 };
 
@@ -186,9 +209,14 @@ export const FleetPorts = {
   sessions: token<NodeSessions>('fleet.sessions'),
   names: token<BoundNodeNames>('fleet.names'),
   sessionRelay: token<SessionRelay>('fleet.sessionRelay'),
+  logHandler: token<LogServiceHandler>('fleet.logHandler'),
+  status: token<() => FleetStatus>('fleet.status'),
+  figures: token<() => ControlPlaneFigures>('fleet.figures'),
   events: token<NodeEvents>('fleet.events'),
   overlay: token<FleetOverlay>('fleet.overlay'),
   peerPushes: token<PeerPushes>('fleet.peerPushes'),
+  apiServers: token<FleetApiServers>('fleet.apiServers'),
+  vips: token<FleetVips>('fleet.vips'),
 };
 
 export const FleetUseCases = {

@@ -170,6 +170,19 @@ export function journalContract(name: string, make: () => Promise<() => Journal>
       await next.close();
     });
 
+    test('the generation of the virtual IP is that of each fleet, exact, and outlives the process', async () => {
+      const { journal, again } = await opened();
+      expect(await journal.vipGeneration('a', options)).toBe(0n);
+      await journal.commit([{ change: 'vip', fleet: 'a', generation: 2n ** 62n + 1n }], options);
+      await journal.commit([{ change: 'vip', fleet: 'b c', generation: -5n }], options);
+      const { next } = await reopen(journal, again);
+      expect(await next.vipGeneration('a', options)).toBe(2n ** 62n + 1n);
+      await next.commit([{ change: 'vip', fleet: 'a', generation: 3n }], options);
+      expect([await next.vipGeneration('a', options), await next.vipGeneration('b c', options)]).toEqual([3n, -5n]);
+      await next.close();
+      await expect(next.vipGeneration('a', options)).rejects.toMatchObject({ code: 'journal.unavailable' });
+    });
+
     test('A9: old tombstones go, those that expire later and those with a reply stay', async () => {
       const { journal } = await opened();
       const done = (tag: string, facts: Partial<Row>) => put({ ...finishedRow(sampleRow(tag), 'done', NOW), ...facts });

@@ -43,12 +43,24 @@ export function unitsContract(name: string, make: () => Promise<UnitsRig>): void
       expect(await units.state('a.service', options)).toMatchObject({ isKnown: true, isActive: false });
     });
 
+    test('one that runs is told to read its files again, and goes on; no other is', async () => {
+      const { units, install } = await make();
+      await install('a.service');
+      const refused = expect.objectContaining({ code: 'service.failed', message: expect.stringContaining('a.service') });
+      await expect(units.reload('a.service', options)).rejects.toEqual(refused);
+      await units.restart('a.service', options);
+      const before = await units.state('a.service', options);
+      await units.reload('a.service', options);
+      expect(await units.state('a.service', options)).toEqual(before);
+    });
+
     test('says so when nobody runs services here', async () => {
       const { units, remove } = await make();
       await remove();
       const unmanaged = expect.objectContaining({ code: 'service.unmanaged' });
       await expect(units.state('a.service', options)).rejects.toEqual(unmanaged);
       await expect(units.restart('a.service', options)).rejects.toEqual(unmanaged);
+      await expect(units.reload('a.service', options)).rejects.toEqual(unmanaged);
     });
 
     test('aborted calls reject', async () => {

@@ -2,6 +2,7 @@ import { type InstructionKey, keyText } from '../../src/domain/instruction/model
 import { isFinished, type Row } from '../../src/domain/instruction/row.js';
 import { AgentError } from '../../src/domain/kernel/errors.js';
 import type { Epoch } from '../../src/domain/link/model.js';
+import type { Generation } from '../../src/domain/vip/model.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
 import type { StatusProblem } from '../../src/ports/driving/operations.js';
 import type {
@@ -26,6 +27,7 @@ export class FakeJournalDisk {
   readonly id: string;
   readonly rows = new Map<string, Stored>();
   readonly epochs = new Map<string, Epoch>();
+  readonly vips = new Map<string, Generation>();
   counter = 0n;
   full = false;
 
@@ -117,6 +119,13 @@ export class FakeJournal implements Journal {
     return this.#disk.rows.get(keyText(key))?.payload;
   }
 
+  async vipGeneration(fleet: string, { signal }: CallOptions): Promise<Generation> {
+    signal.throwIfAborted();
+    await this.#alive();
+    this.#check();
+    return this.#disk.vips.get(fleet) ?? 0n;
+  }
+
   async prune({ receivedBefore, expiredBefore, most }: TombstoneLimits, { signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
     await this.#alive();
@@ -167,6 +176,9 @@ export class FakeJournal implements Journal {
         return;
       case 'epoch':
         this.#disk.epochs.set(change.fleet, change.epoch);
+        return;
+      case 'vip':
+        this.#disk.vips.set(change.fleet, change.generation);
     }
   }
 

@@ -18,6 +18,9 @@ interface Unit {
 /** Units that a test writes. */
 export class FakeUnits implements Units {
   readonly restarts: string[] = [];
+  readonly reloads: string[] = [];
+  /** Is told of each unit that reads its files again. */
+  onReload: (unit: string) => void = () => {};
   readonly #clock: Clock;
   readonly #units = new Map<string, Unit>();
   #unmanaged = false;
@@ -57,6 +60,13 @@ export class FakeUnits implements Units {
       throw new AgentError('service.failed', { problem: `systemctl restart ${name}: ${result.refuses}` });
     this.#begin(unit, result === 'runs' ? Number.POSITIVE_INFINITY : this.#clock.monotonic() + result.endsAfterMs);
     unit.again = result !== 'runs' && result.again === true;
+  }
+
+  async reload(name: string, options: CallOptions): Promise<void> {
+    const { isActive } = await this.state(name, options);
+    if (!isActive) throw new AgentError('service.failed', { problem: `systemctl reload ${name}: Unit is not active` });
+    this.reloads.push(name);
+    this.onReload(name);
   }
 
   #begin(unit: Unit, endsAt: number): void {

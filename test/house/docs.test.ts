@@ -6,6 +6,7 @@ import type { CliContext } from '../../src/adapters/cli/context.js';
 import type { LocalVerbs } from '../../src/adapters/cli/local-verbs.js';
 import { runCli } from '../../src/adapters/cli/program.js';
 import { readManifests } from '../../src/adapters/manifest/manifest-files.js';
+import { ControlPlaneMetrics } from '../../src/adapters/metrics/control-plane-metrics.js';
 import { PrometheusMetrics } from '../../src/adapters/metrics/prometheus-metrics.js';
 import { defaults } from '../../src/domain/config/defaults.js';
 import { flagOf, settingNames, settings, variableOf } from '../../src/domain/config/model.js';
@@ -24,6 +25,7 @@ import { planApply } from '../../src/domain/resource/plan.js';
 import { decodeResource } from '../../src/domain/resource/schema.js';
 import { ClusterState } from '../../src/domain/resource/state.js';
 import type { ListenerTraffic, NodeStatus } from '../../src/ports/driving/operations.js';
+import { controlPlaneFigures, controlPlaneFleet, failingStore } from '../support/control-plane-figures.js';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string) => readFileSync(join(repository, path), 'utf8');
@@ -183,26 +185,43 @@ test('docs/troubleshooting.md has every error code, and no other', () => {
   expect(documented).toEqual(Object.keys(errorCodes).sort());
 });
 
+const vip = {
+  ...{ address: 'a', held: true, since: 0, leftMs: 1, generation: 1n, alone: false },
+  counts: { taken: 1, removedByOthers: 0, dropped: { gap: 0, silence: 0, conflict: 0, expired: 0 } },
+};
+
 test('docs/metrics.md has every metric with its type and labels, and no other', async () => {
   const none = { runs: 0, seconds: 0 };
   const outbox = { depth: 0, capacity: 1, dropped: 0n, nextSequence: ZERO_SEQUENCE };
   const metrics = new PrometheusMetrics({
     status: () => status,
     listeners: () => [traffic, { ...traffic, protocol: 'udp' as const }],
+    dns: () => [{ type: 'A', rcode: 'NOERROR', count: 3 }],
     checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     outbox: () => outbox,
     reconciles: () => none,
     link: () => ({ up: true, streams: 1, viewFresh: true, waiting: 0, running: 0, unconfirmed: 0, ended: { done: 1 } }),
+    apiBalancer: () => ({ state: 'serving', port: 6_446, servers: [], reloads: 1, changes: 1 }),
     overlay: () => ({ link: 'kernel', publicKey: 'k', address: 'a', mtu: 1, peers: [overlayPeer] }),
+    vip: () => vip,
   });
-  const { text } = await metrics.render();
+  const store = (await failingStore()).figures();
+  const controlPlane = new ControlPlaneMetrics({
+    status: () => ({ ...status, fleet: controlPlaneFleet() }),
+    figures: controlPlaneFigures,
+    stores: () => ({ control: store, log: store }),
+    outbox: () => outbox,
+    now: () => 0,
+  });
+  const text = `${(await metrics.render()).text}${(await controlPlane.render()).text}`;
   const rendered = [...text.matchAll(/^# TYPE (holdfast_\w+) (\w+)$/gm)].map(([, name = '', type]) => {
-    const sample = new RegExp(`^${name}\\{(.*)\\} `, 'm').exec(text)?.[1] ?? '';
+    const sample = new RegExp(`^${name}(?:_sum)?\\{(.*)\\} `, 'm').exec(text)?.[1] ?? '';
     const labels = [...sample.matchAll(/(\w+)=/g)].map(([, label]) => label);
     return [name, type, labels.filter((label) => !['namespace', 'service', 'port'].includes(String(label))).join(', ')];
   });
   const documented = rows(doc('metrics'), 'metric').map(([name, type, labels]) => [unquoted(name), type, unquoted(labels)]);
-  expect(documented.toSorted()).toEqual(rendered.toSorted());
+  const once = new Map(rendered.map((row) => [row[0], row]));
+  expect(documented.toSorted()).toEqual([...once.values()].toSorted());
 });
 
 const status: NodeStatus = {

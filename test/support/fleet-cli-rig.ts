@@ -24,6 +24,7 @@ export async function fleetCliRig(parts: Partial<FleetParts> = {}) {
       tokens,
       certificates,
       sessions: relay,
+      vips: fleet.vips,
       backups: new FakeBackups(),
       audit,
       logger,

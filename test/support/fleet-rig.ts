@@ -15,6 +15,8 @@ import { BoundNodeNames } from '../../src/app/log/bound-node-names.js';
 import { FleetOverlay } from '../../src/app/overlay/fleet-overlay.js';
 import { PeerPushes } from '../../src/app/overlay/peer-pushes.js';
 import { SessionRelay } from '../../src/app/session/session-relay.js';
+import { FleetVips } from '../../src/app/vip/fleet-vips.js';
+import { VipCandidates } from '../../src/app/vip/vip-candidates.js';
 import { DEFAULT_EXPIRY_MS, WINDOW } from '../../src/domain/dispatch/model.js';
 import { tag as asTag, type Tag } from '../../src/domain/instruction/model.js';
 import type { Ipv4Range } from '../../src/domain/kernel/network.js';
@@ -70,6 +72,7 @@ interface FleetParts {
   readonly registrations?: FakeRegistrations;
   readonly isReady?: () => boolean;
   readonly overlayRange?: Ipv4Range;
+  readonly vipCandidates?: readonly string[];
 }
 
 let ids = 0;
@@ -87,9 +90,16 @@ export async function fleetRig({
 export async function fleetOn(
   store: ControlStore,
   clock: Clock,
-  { server = 's1', registrations = new FakeRegistrations(), isReady = () => true, overlayRange }: FleetParts = {},
+  {
+    server = 's1',
+    registrations = new FakeRegistrations(),
+    isReady = () => true,
+    overlayRange,
+    vipCandidates = [],
+  }: FleetParts = {},
 ) {
   const logger = new FakeLogger();
+  const told: string[] = [];
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   const newId = () => `id-${++ids}`;
   const common = { store, clock, logger };
@@ -102,13 +112,30 @@ export async function fleetOn(
   const dispatcher = new Dispatcher({ ...common, book, bodies, newId, heldBack });
   const facts = { fleet: 'f1', server, window: WINDOW, capabilities: new Set<Capability>(['redeliver', 'result-ack', 'window']) };
   const relay: SessionRelay = new SessionRelay({ server, registrations, presence, nodes: () => sessions, newId, clock });
+  const vips: FleetVips = new FleetVips({
+    ...common,
+    candidates: new VipCandidates({
+      candidates: vipCandidates,
+      presence,
+      registrations,
+      isCordoned: (node) => cordons.has(node),
+    }),
+    instructions: {
+      send: (call, given) => instructions.send(call, given),
+      get: (node, tag, given) => instructions.get(node, tag, given),
+    },
+    book,
+    events: { tell: (_, subject, message) => void told.push(`${subject} ${message}`) },
+    random: () => 0,
+  });
   const sessions = new NodeSessions({
     ...common,
     ...facts,
     presence,
-    users: [dispatcher, relay],
+    users: [dispatcher, relay, vips],
     newId,
     isReady,
+    vip: (node) => vips.word(node),
   });
   const instructions = new DispatchService({ store, book, bodies, registrations, clock, newId, sessions, heldBack });
   const overlay = new FleetOverlay({ ...common, range: overlayRange });
@@ -131,6 +158,7 @@ export async function fleetOn(
     overlay,
     pushes,
     revocations: { onRevoked: () => () => {} },
+    vips,
   });
   await subsystem.start();
   await subsystem.ready(options.signal);
@@ -144,6 +172,8 @@ export async function fleetOn(
     );
   const connect = (agent: Partial<ConnectOptions> = {}) => connectNode(sessions, agent);
   return {
+    vips,
+    told,
     logger,
     registrations,
     presence,

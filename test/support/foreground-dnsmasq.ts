@@ -11,7 +11,7 @@ import type { Units } from '../../src/ports/service/units.js';
 const execute = promisify(execFile);
 
 /** The real dnsmasq in the foreground on a loopback port of its own, as a unit: no systemd runs where tests do. */
-export class ForegroundDnsmasq implements Units {
+export class ForegroundDnsmasq implements Pick<Units, 'state' | 'restart'> {
   readonly port: number;
   readonly #folder: string;
   #child: ChildProcess | undefined;

@@ -14,6 +14,8 @@ import { OverlayEffect } from '../../src/app/overlay/overlay-effect.js';
 import { OverlayKeeper } from '../../src/app/overlay/overlay-keeper.js';
 import { RemovalEffect } from '../../src/app/uninstall/removal-effect.js';
 import { RemovalOrders } from '../../src/app/uninstall/removal-orders.js';
+import { VipEffect } from '../../src/app/vip/vip-effect.js';
+import type { VipKeeper } from '../../src/app/vip/vip-keeper.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
 import type { AbsolutePath } from '../../src/domain/kernel/paths.js';
 import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from '../../src/domain/link/model.js';
@@ -130,6 +132,8 @@ export class InstructionWorld {
   readonly orders = new RemovalOrders(this.machineFiles, '/data.removal' as AbsolutePath);
   /** When the program that removes the node was started. */
   readonly launched: number[] = [];
+  /** Undefined: this node has no virtual IP. */
+  vip: VipKeeper | undefined;
   readonly tasks: FakeTaskRunner;
   /** Each script that ran, by its text. */
   readonly ran: string[] = [];
@@ -150,6 +154,10 @@ export class InstructionWorld {
     this.web.serve(`${INSTALLER}/scripts?t=${encodeURIComponent(name)}&i=${encodeURIComponent(base64({}))}`, text);
   }
 
+  bootTime(): number {
+    return this.clock.monotonic() + this.sleptMs;
+  }
+
   /** What each capability does on this machine. */
   effects(): CapabilityEffects {
     const { commands, tasks, web, clock, logger } = this;
@@ -166,6 +174,7 @@ export class InstructionWorld {
         launch: async () => void this.launched.push(clock.now()),
       }),
       overlay: new OverlayEffect(new OverlayKeeper({ device: this.overlay, clock, logger }), () => '10.0.0.9'),
+      vip: new VipEffect(this.vip, () => this.bootTime()),
     };
   }
 
@@ -182,7 +191,7 @@ export class InstructionWorld {
       onAuditFailure: 'refuse',
       nodeIsReady: () => true,
       boot: this.boot,
-      bootTime: () => clock.monotonic() + this.sleptMs,
+      bootTime: () => this.bootTime(),
       rootFingerprint: () => 'root-1',
       sources: () => ({ installer: INSTALLER, conductor: CONDUCTOR }),
       scriptEnv: ENV,

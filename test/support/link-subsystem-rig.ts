@@ -51,6 +51,7 @@ export function linkRig(more: Partial<LinkSubsystemParts> = {}) {
     auditHead: () => undefined,
     newTag: () => `own-${++tags}`,
     clock,
+    bootTime: () => clock.monotonic(),
     random: () => 0.5,
     logger,
     ...more,

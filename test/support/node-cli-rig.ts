@@ -1,4 +1,5 @@
 import { EtcdMembershipService } from '../../src/app/etcd/etcd-membership-service.js';
+import type { BalancerStatus } from '../../src/ports/driving/api-balancer.js';
 import type { InstructionSnapshot } from '../../src/ports/driving/instruction-memory.js';
 import type { SyncedOverlay } from '../../src/ports/driving/overlay-sync.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
@@ -25,8 +26,15 @@ export async function nodeCliRig() {
   };
   const etcd = new FakeEtcdMembers();
   const membership = new EtcdMembershipService({ members: etcd, clock: new FakeClock() });
-  const admin = await adminRig({ node: { resync, memory, overlay, etcd: membership, audit, logger: new FakeLogger() } });
+  const apiBalancer = {
+    current: { state: 'absent', port: 6_446, servers: [], reloads: 0, changes: 0 } as BalancerStatus,
+    status: () => apiBalancer.current,
+    refresh: async () => apiBalancer.current,
+  };
+  const admin = await adminRig({
+    node: { resync, memory, overlay, apiBalancer, etcd: membership, audit, logger: new FakeLogger() },
+  });
   await admin.server.start();
   const cli = (args: readonly string[], options?: RunOptions) => run([...args, '--data-dir', admin.dataDir], options);
-  return { ...admin, audit, resync, memory, overlay, etcd, cli };
+  return { ...admin, audit, resync, memory, overlay, apiBalancer, etcd, cli };
 }

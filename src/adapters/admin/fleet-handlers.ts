@@ -7,6 +7,7 @@ import type { Backups } from '../../ports/driving/backups.js';
 import type { FleetNodes, Instructions } from '../../ports/driving/fleet.js';
 import type { RemoteSessions } from '../../ports/driving/remote-sessions.js';
 import type { Tokens } from '../../ports/driving/tokens.js';
+import type { Vips } from '../../ports/driving/vips.js';
 import type { Logger } from '../../ports/logger.js';
 import type { FleetServiceServer } from '../generated/holdfast/admin/v1/fleet.js';
 import type { Audited, AuditedCall } from './audited.js';
@@ -19,6 +20,7 @@ import {
   serialFromWire,
   tagFromWire,
   tokenToWire,
+  vipToWire,
 } from './fleet-mapping.js';
 import type { GrpcCalls } from './grpc-calls.js';
 import { sessionHandler } from './session-handler.js';
@@ -30,6 +32,7 @@ export interface FleetParts {
   readonly certificates: AdminCertificates;
   readonly backups: Backups;
   readonly sessions: RemoteSessions;
+  readonly vips: Vips;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
   readonly logger: Logger;
@@ -46,6 +49,7 @@ export function fleetHandlers(calls: GrpcCalls, parts: FleetParts, audited: Audi
     ...nodeHandlers(calls, parts, audited),
     ...tokenHandlers(calls, parts, audited),
     ...backupHandlers(calls, parts, audited),
+    ...vipHandlers(calls, parts, audited),
     openSession: sessionHandler(calls, parts, audited),
   };
 }
@@ -146,6 +150,17 @@ function backupHandlers(calls: GrpcCalls, { backups }: FleetParts, audited: Audi
       const record = { caller, type: 'admin.backup', tag: withKey ? 'with key' : 'without key', payload: '' };
       await audited.run(record, { signal }, async () => {});
       for await (const piece of backups.take({ withKey }, { signal })) yield { piece: Buffer.from(piece) };
+    }),
+  };
+}
+
+function vipHandlers(calls: GrpcCalls, { vips }: FleetParts, audited: Audited): Handlers<'listVips' | 'moveVip'> {
+  return {
+    listVips: calls.unary(async (_, signal) => ({ vips: (await vips.list({ signal })).map(vipToWire) })),
+    moveVip: calls.unary(async ({ node }, signal, caller) => {
+      const nid = nidFromWire(node);
+      const record = { caller, type: 'admin.move_vip', tag: nid, payload: '' };
+      return { vip: vipToWire(await audited.run(record, { signal }, () => vips.move(nid, { signal }))) };
     }),
   };
 }

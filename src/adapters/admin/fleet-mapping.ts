@@ -5,6 +5,7 @@ import { AgentError } from '../../domain/kernel/errors.js';
 import { type Aid, aid as asAid, nid as asNid, type Nid } from '../../domain/link/model.js';
 import type { FleetNode, InstructionStatus, SendCall } from '../../ports/driving/fleet.js';
 import type { TokenFacts } from '../../ports/driving/tokens.js';
+import type { FleetVip } from '../../ports/driving/vips.js';
 import * as wire from '../generated/holdfast/admin/v1/fleet.js';
 
 const states: Readonly<Record<InstructionState, wire.InstructionState>> = {
@@ -89,6 +90,10 @@ export function tokenToWire({ id, aid, replace, createdAt, expiresAt, usedBy }: 
     createdAtMs: milliseconds(createdAt),
     expiresAtMs: milliseconds(expiresAt),
   };
+}
+
+export function vipToWire({ aid, since, candidates, ...vip }: FleetVip): wire.Vip {
+  return { ...vip, account: aid, sinceMs: milliseconds(since), candidates: [...candidates] };
 }
 
 function milliseconds(time: number | undefined): bigint {

@@ -152,6 +152,14 @@ export class GrpcAdminClient {
     return this.#unary(this.#fleet.revokeToken.bind(this.#fleet), request, options);
   }
 
+  listVips(options: CallOptions): Promise<fleetWire.ListVipsResponse> {
+    return this.#unary(this.#fleet.listVips.bind(this.#fleet), {}, options);
+  }
+
+  moveVip(request: fleetWire.MoveVipRequest, options: CallOptions): Promise<fleetWire.MoveVipResponse> {
+    return this.#unary(this.#fleet.moveVip.bind(this.#fleet), request, options);
+  }
+
   createAdminCertificate(
     request: certificatesWire.CreateAdminCertificateRequest,
     options: CallOptions,
@@ -192,6 +200,14 @@ export class GrpcAdminClient {
     options: CallOptions,
   ): Promise<nodeWire.PromoteEtcdMemberResponse> {
     return this.#unary(this.#node.promoteEtcdMember.bind(this.#node), request, options);
+  }
+
+  getApiBalancer(options: CallOptions): Promise<nodeWire.GetApiBalancerResponse> {
+    return this.#unary(this.#node.getApiBalancer.bind(this.#node), {}, options);
+  }
+
+  refreshApiBalancer(options: CallOptions): Promise<nodeWire.RefreshApiBalancerResponse> {
+    return this.#unary(this.#node.refreshApiBalancer.bind(this.#node), {}, options);
   }
 
   close(): void {

@@ -2,8 +2,18 @@ import { splitListenerId } from '../../domain/dataplane/compile.js';
 import { formatAddressPort } from '../../domain/kernel/network.js';
 import { KINDS, type Kind, type ResourceRef } from '../../domain/resource/model.js';
 import { parseKind } from '../../domain/resource/selector.js';
+import type { BalancerStatus } from '../../ports/driving/api-balancer.js';
 import type { Explanation, PortExplanation } from '../../ports/driving/explainer.js';
-import type { LinkStatus, ListenerTraffic, NodeEvent, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
+import type {
+  DataPlaneStatus,
+  FleetStatus,
+  LinkStatus,
+  ListenerTraffic,
+  NodeEvent,
+  NodeStatus,
+  OverlayStatus,
+  VipStatus,
+} from '../../ports/driving/operations.js';
 import type { AppliedResource, ApplyOutcome, ObjectChange, ResourceSelector } from '../../ports/driving/resources.js';
 import * as wire from '../generated/holdfast/admin/v1/admin.js';
 
@@ -73,11 +83,7 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
       reason: reason ?? '',
     })),
     log: { ...status.log, ageMs: BigInt(Math.round(status.log.ageMs)) },
-    dataPlane: {
-      ...status.dataPlane,
-      activeConnections: BigInt(status.dataPlane.activeConnections),
-      connectionLimit: BigInt(status.dataPlane.connectionLimit),
-    },
+    dataPlane: status.dataPlane === undefined ? undefined : dataPlaneToWire(status.dataPlane),
     metricsListen: status.metricsListen,
     problems: status.problems.map(({ subject, reason, since, remedy }) => ({
       subject,
@@ -86,8 +92,23 @@ export function statusToWire(status: NodeStatus): wire.StatusResponse {
       remedy,
     })),
     link: status.link === undefined ? undefined : linkToWire(status.link),
-    fleet: status.fleet,
+    fleet: status.fleet === undefined ? undefined : fleetToWire(status.fleet),
     overlay: status.overlay === undefined ? undefined : overlayToWire(status.overlay),
+    vip: status.vip === undefined ? undefined : vipToWire(status.vip),
+    apiBalancer: status.apiBalancer === undefined ? undefined : balancerToWire(status.apiBalancer),
+  };
+}
+
+function dataPlaneToWire({ activeConnections, connectionLimit, ...rest }: DataPlaneStatus): wire.DataPlaneStatus {
+  return { ...rest, activeConnections: BigInt(activeConnections), connectionLimit: BigInt(connectionLimit) };
+}
+
+function fleetToWire({ replicas, stores, certificates, ...rest }: FleetStatus): wire.FleetStatus {
+  return {
+    ...rest,
+    replicas: replicas.map(({ id, silentMs }) => ({ id, silentMs: milliseconds(silentMs) })),
+    stores: stores.map(({ failingSince, ...store }) => ({ ...store, failingSinceMs: milliseconds(failingSince) })),
+    certificates: certificates.map(({ name, expiresAt }) => ({ name, expiresAtMs: milliseconds(expiresAt) })),
   };
 }
 
@@ -106,6 +127,13 @@ function linkToWire({ connected, lostSince, nextAttemptAt, lastError }: LinkStat
   };
 }
 
+/** A machine without HAProxy has none. */
+function balancerToWire({ state, port, servers }: BalancerStatus): wire.ApiBalancerStatus | undefined {
+  if (state === 'absent') return undefined;
+  const listed = servers.filter((server) => server.state !== 'draining');
+  return { state, port, servers: listed.length, up: listed.filter((server) => server.state === 'up').length };
+}
+
 function overlayToWire({ link, peers, ...overlay }: OverlayStatus): wire.OverlayStatus {
   return {
     ...overlay,
@@ -118,6 +146,10 @@ function overlayToWire({ link, peers, ...overlay }: OverlayStatus): wire.Overlay
       ranges: [...ranges],
     })),
   };
+}
+
+function vipToWire({ since, leftMs, counts: _, ...vip }: VipStatus): wire.VipStatus {
+  return { ...vip, sinceMs: milliseconds(since), leftMs: milliseconds(leftMs) };
 }
 
 /** 0 for what has not happened. */

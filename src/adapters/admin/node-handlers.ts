@@ -2,6 +2,7 @@ import type { AdminCaller } from '../../domain/admin/model.js';
 import { type EtcdMember, formatMemberId, memberId, peerUrl } from '../../domain/etcd/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { AuditLog } from '../../ports/audit/audit-log.js';
+import type { ApiBalancer, BalancerStatus } from '../../ports/driving/api-balancer.js';
 import type { EtcdMembership } from '../../ports/driving/etcd-membership.js';
 import type { InstructionMemory, InstructionSnapshot, InstructionView } from '../../ports/driving/instruction-memory.js';
 import type { OverlaySync } from '../../ports/driving/overlay-sync.js';
@@ -16,6 +17,7 @@ export interface NodeParts {
   readonly memory: InstructionMemory;
   readonly overlay: OverlaySync;
   readonly etcd: EtcdMembership;
+  readonly apiBalancer: ApiBalancer;
   /** Every call that changes something is in it. */
   readonly audit: AuditLog;
   readonly logger: Logger;
@@ -28,7 +30,7 @@ const LONGEST_WAIT_MS = 110_000;
 
 export function nodeHandlers(
   calls: GrpcCalls,
-  { resync, memory, overlay, etcd, audit, logger }: NodeParts,
+  { resync, memory, overlay, etcd, apiBalancer, audit, logger }: NodeParts,
 ): wire.NodeServiceServer {
   const audited = new Audited(audit, logger);
   return {
@@ -45,6 +47,11 @@ export function nodeHandlers(
       const record = { caller, type: 'admin.sync', tag: 'vpn', payload: '' };
       const { failed, ...synced } = await audited.run(record, { signal }, () => overlay.sync({ signal }));
       return { ...synced, failed: failed.map((one) => ({ ...one })) };
+    }),
+    getApiBalancer: calls.unary(async () => ({ balancer: balancerToWire(apiBalancer.status()) })),
+    refreshApiBalancer: calls.unary(async (_request, signal, caller) => {
+      const record = { caller, type: 'admin.refresh', tag: 'kubeproxy', payload: '' };
+      return { balancer: balancerToWire(await audited.run(record, { signal }, () => apiBalancer.refresh({ signal }))) };
     }),
     ...etcdHandlers(calls, etcd, audited),
   };
@@ -77,6 +84,10 @@ function etcdHandlers(calls: GrpcCalls, etcd: EtcdMembership, audited: Audited):
 
 function memberToWire({ peerUrls, clientUrls, problem, ...member }: EtcdMember): wire.EtcdMember {
   return { ...member, peerUrls: [...peerUrls], clientUrls: [...clientUrls], problem: problem ?? '' };
+}
+
+function balancerToWire({ servers, ...status }: BalancerStatus): wire.ApiBalancer {
+  return { ...status, servers: servers.map((server) => ({ ...server })) };
 }
 
 /** @throws AgentError `admin.waited` */

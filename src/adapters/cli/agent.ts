@@ -1,3 +1,4 @@
+import { printable } from '../../domain/kernel/printable.js';
 import type { JournalledInstruction, ListJournalResponse } from '../generated/holdfast/admin/v1/node.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
 import { optionalDuration } from './instructions.js';
@@ -17,7 +18,8 @@ export async function resync(context: CliContext, options: ResyncOptions): Promi
   const held = heldReason !== '';
   if (options.output !== 'table')
     console.out(structured(options.output, held ? { held, reason: heldReason } : { held, revision }));
-  else if (held) console.err(`held back: ${heldReason}\n  what to do: holdfast resync --accept, if that is what is wanted\n`);
+  else if (held)
+    console.err(`held back: ${printable(heldReason)}\n  what to do: holdfast resync --accept, if that is what is wanted\n`);
   else console.out(`in step with the control plane at revision ${revision}\n`);
   return held ? exitCodes.failed : exitCodes.done;
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { createPatch } from 'diff';
-import { stringify } from 'yaml';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { printable } from '../../domain/kernel/printable.js';
 import { DEFAULT_NAMESPACE } from '../../domain/resource/model.js';
 import type { Manifests } from '../../ports/resource/manifest-source.js';
 import { Action, type AppliedResource, type ApplyResponse, type Problem } from '../generated/holdfast/admin/v1/admin.js';
 import { readManifests, sourceOf } from '../manifest/manifest-files.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
-import { paint, structured } from './output.js';
+import { paint, structured, yaml } from './output.js';
 
 export interface ApplyOptions extends GlobalOptions {
   readonly filename: readonly string[];
@@ -95,7 +95,8 @@ export function shortRef(ref: AppliedResource['ref']): string {
 
 function warn({ console }: CliContext, { resources }: ApplyResponse): void {
   for (const { ref, warnings } of resources) {
-    for (const warning of warnings) console.err(`${paint(console, 'yellow', 'warning')}: ${shortRef(ref)}: ${warning}\n`);
+    for (const warning of warnings)
+      console.err(`${paint(console, 'yellow', 'warning')}: ${printable(`${shortRef(ref)}: ${warning}`)}\n`);
   }
 }
 
@@ -114,7 +115,7 @@ function patch({ console }: CliContext, { ref, beforeJson, afterJson }: AppliedR
 
 function toYaml(json: string): string {
   // The log keeps keys sorted, the schema gives them in its own order: only what differs is to show.
-  return json === '' ? '' : stringify(JSON.parse(json), { sortMapEntries: true });
+  return json === '' ? '' : yaml(JSON.parse(json), { sortMapEntries: true });
 }
 
 function parse(json: string): unknown {

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { adminGrades } from '../../domain/certificate/names.js';
 import { durationMs } from '../../domain/kernel/duration.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { printable } from '../../domain/kernel/printable.js';
 import { makeAdminFolder, removeAdminPair, writeAdminPair } from '../certificate/admin-pair-folder.js';
 import { checkedPair } from '../certificate/pair-reader.js';
 import { X509KeyMaker } from '../certificate/x509-key-maker.js';
@@ -32,7 +33,7 @@ export async function createCertificate(context: CliContext, name: string, optio
   const { console } = context;
   if (options.output !== 'table') console.out(structured(options.output, { folder, ...shownOf(facts) }));
   else {
-    console.out(`${facts.role} ${facts.name}: ${folder}\n`);
+    console.out(`${printable(`${facts.role} ${facts.name}: ${folder}`)}\n`);
     console.err(`serial ${facts.serial}; whoever has admin.key is ${facts.role} until ${iso(facts.expiresAtMs)}\n`);
   }
   return exitCodes.done;

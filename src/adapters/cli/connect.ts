@@ -1,3 +1,4 @@
+import { printable } from '../../domain/kernel/printable.js';
 import type { AdminSession } from '../admin/admin-session.js';
 import type { SessionClosed, SessionStart } from '../generated/holdfast/admin/v1/fleet.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
@@ -72,8 +73,8 @@ async function type({ stdin, terminal }: CliContext, session: AdminSession, leav
 }
 
 function tellEnd({ console }: CliContext, { reason, error }: SessionClosed): ExitCode {
-  if (error) console.err(`${paint(console, 'red', 'error')}: ${reason}\n`);
-  else if (reason !== '') console.err(`${reason}\n`);
+  if (error) console.err(`${paint(console, 'red', 'error')}: ${printable(reason)}\n`);
+  else if (reason !== '') console.err(`${printable(reason)}\n`);
   return error ? exitCodes.failed : exitCodes.done;
 }
 

@@ -1,18 +1,18 @@
-import { stringify } from 'yaml';
+import { printable } from '../../domain/kernel/printable.js';
 import type { EndpointStatus, ResourceObject, ServiceStatus } from '../../domain/resource/render.js';
 import type { ServiceTraffic } from '../generated/holdfast/admin/v1/admin.js';
-import { table } from './output.js';
+import { table, yaml } from './output.js';
 
 /** Everything about one resource, for people: manifest, address, what stands in the way of traffic, ports, endpoints. */
 export function describeObject(object: ResourceObject, services: readonly ServiceTraffic[]): string {
   const { status, ...manifest } = object;
-  if (object.kind !== 'Service') return stringify(manifest);
-  if (status === undefined) return `${stringify(manifest)}\nNO TRAFFIC: the service has no address yet\n`;
+  if (object.kind !== 'Service') return yaml(manifest);
+  if (status === undefined) return `${yaml(manifest)}\nNO TRAFFIC: the service has no address yet\n`;
   const { namespace, name } = object.metadata;
   const mine = services.filter((service) => service.namespace === namespace && service.service === name);
   return [
-    `${stringify(manifest)}address: ${status.vip}\n`,
-    ...obstacles(name, status).map((obstacle) => `\nNO TRAFFIC: ${obstacle}\n`),
+    `${yaml(manifest)}address: ${status.vip}\n`,
+    ...obstacles(name, status).map((obstacle) => `\nNO TRAFFIC: ${printable(obstacle)}\n`),
     '\n',
     portTable(status),
     ...(status.endpoints.length === 0 ? [] : ['\n', endpointTable(status, mine)]),

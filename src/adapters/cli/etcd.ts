@@ -1,6 +1,7 @@
 import { formatMemberId, type MemberId, memberId, parseMemberId } from '../../domain/etcd/model.js';
 import { toleranceWithout } from '../../domain/etcd/plan.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { printable } from '../../domain/kernel/printable.js';
 import type { EtcdMember } from '../generated/holdfast/admin/v1/node.js';
 import { isConfirmed } from './confirm.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
@@ -50,7 +51,7 @@ export async function addMember(context: CliContext, peerUrl: string, options: G
   else {
     context.console.out(`etcd/${id} added\n`);
     context.console.err(
-      `start it with --name NAME --initial-cluster-state existing --initial-cluster ${initialCluster}\n` +
+      `start it with --name NAME --initial-cluster-state existing --initial-cluster ${printable(initialCluster)}\n` +
         `and give it its vote when it has caught up: holdfast etcd promote ${id}\n`,
     );
   }

@@ -1,14 +1,16 @@
-import { stringify } from 'yaml';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { printable } from '../../domain/kernel/printable.js';
 import type { ResourceRef } from '../../domain/resource/model.js';
 import type { ResourceObject } from '../../domain/resource/render.js';
 import type { GrpcAdminClient } from '../admin/grpc-admin-client.js';
-import { ChangeType } from '../generated/holdfast/admin/v1/admin.js';
+import { ChangeType, type LogStatus } from '../generated/holdfast/admin/v1/admin.js';
 import { shortRef } from './apply.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
 import { describeObject, isUsable } from './describe.js';
-import { structured, table } from './output.js';
+import { json, structured, table, yaml } from './output.js';
 import { type Selection, selectionOf } from './selection.js';
+
+const NOTHING_READ = { revision: 0n, ageMs: 0n };
 
 export interface SelectOptions extends GlobalOptions, Selection {
   readonly stale: boolean;
@@ -44,13 +46,14 @@ export async function get(context: CliContext, args: readonly string[], options:
 export async function watch(context: CliContext, args: readonly string[], options: SelectOptions): Promise<ExitCode> {
   const selector = selectionOf(args, options);
   await withClient(context, options, async (client) => {
+    if (options.stale) tellAge(context, (await client.status(context)).log);
     for await (const { type, revision, objectJson } of client.watch({ selector, ...howNew(options) }, context)) {
       const object: ResourceObject = JSON.parse(objectJson);
       const word = ChangeType[type]?.toLowerCase() ?? 'changed';
       const change = { revision: Number(revision), type: word, object };
-      if (options.output === 'json') context.console.out(`${JSON.stringify(change)}\n`);
-      else if (options.output === 'yaml') context.console.out(`---\n${stringify(change)}`);
-      else context.console.out(`${revision}  ${word}  ${shortRef(refOf(object))}  ${summary(object)}\n`);
+      if (options.output === 'json') context.console.out(json(change));
+      else if (options.output === 'yaml') context.console.out(`---\n${yaml(change)}`);
+      else context.console.out(`${printable(`${revision}  ${word}  ${shortRef(refOf(object))}  ${summary(object)}`)}\n`);
     }
   });
   return exitCodes.done;
@@ -75,8 +78,12 @@ async function fetchObjects(
   options: SelectOptions,
 ): Promise<readonly ResourceObject[]> {
   const { objectsJson, ageMs, revision } = await client.get({ selector, ...howNew(options) }, context);
-  if (options.stale) context.console.err(`as of revision ${revision}, known to be the newest ${duration(ageMs)} ago\n`);
+  if (options.stale) tellAge(context, { revision, ageMs });
   return objectsJson.map((json) => JSON.parse(json) as ResourceObject);
+}
+
+function tellAge({ console }: CliContext, { revision, ageMs }: Pick<LogStatus, 'revision' | 'ageMs'> = NOTHING_READ): void {
+  console.err(`as of revision ${revision}, known to be the newest ${duration(ageMs)} ago\n`);
 }
 
 function howNew({ stale, atLeast }: SelectOptions) {

@@ -1,10 +1,11 @@
 import { durationMs } from '../../domain/kernel/duration.js';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { printable, printableLines } from '../../domain/kernel/printable.js';
 import type { GrpcAdminClient } from '../admin/grpc-admin-client.js';
 import { type GetInstructionResponse, type Instruction, InstructionState } from '../generated/holdfast/admin/v1/fleet.js';
 import { isConfirmed } from './confirm.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
-import { age, bytes, paint, structured, table } from './output.js';
+import { age, bytes, json, paint, structured, table } from './output.js';
 
 export interface SendOptions extends GlobalOptions {
   readonly json?: string;
@@ -88,9 +89,12 @@ async function watchAll(
   const { console } = context;
   for await (const { instruction } of client.watchInstructions({ node, tag: '' }, context)) {
     const shown = shownOf(required(instruction));
-    if (output === 'json') console.out(`${JSON.stringify(shown)}\n`);
+    if (output === 'json') console.out(json(shown));
     else if (output === 'yaml') console.out(`---\n${structured('yaml', shown)}`);
-    else console.out(`${shown.node}  ${shown.tag}  ${shown.type}  ${shown.state}  ${outcome(required(instruction))}\n`);
+    else
+      console.out(
+        `${printable(`${shown.node}  ${shown.tag}  ${shown.type}  ${shown.state}  ${outcome(required(instruction))}`)}\n`,
+      );
   }
   return exitCodes.done;
 }
@@ -112,7 +116,7 @@ function printStatus({ console }: CliContext, instruction: Instruction, { output
   if (output !== 'table') console.out(structured(output, shownOf(instruction)));
   else {
     const { node, tag, state } = shownOf(instruction);
-    console.out(`${node} ${tag} ${state}: ${outcome(instruction)}\n`);
+    console.out(`${printable(`${node} ${tag} ${state}: ${outcome(instruction)}`)}\n`);
   }
   return exitCodes.done;
 }
@@ -136,9 +140,9 @@ function printResult(
     console.err('what it says is not for the role of this certificate\n');
     return failed(ended) ? exitCodes.failed : exitCodes.done;
   }
-  if (reply === undefined) console.err(`${paint(console, 'red', 'error')}: ${withoutReply(ended)}\n`);
-  else if (ended.replyType === 'ERROR') console.err(`${paint(console, 'red', 'error')}: ${reply.text}\n`);
-  else console.out(`${reply.text}\n`);
+  if (reply === undefined) console.err(`${paint(console, 'red', 'error')}: ${printable(withoutReply(ended))}\n`);
+  else if (ended.replyType === 'ERROR') console.err(`${paint(console, 'red', 'error')}: ${printableLines(reply.text)}\n`);
+  else console.out(`${printableLines(reply.text)}\n`);
   return failed(ended) ? exitCodes.failed : exitCodes.done;
 }
 

@@ -1,4 +1,5 @@
 import { AgentError } from '../../domain/kernel/errors.js';
+import { printable } from '../../domain/kernel/printable.js';
 import type { Node } from '../generated/holdfast/admin/v1/fleet.js';
 import { isConfirmed } from './confirm.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, UsageError, withClient } from './context.js';
@@ -21,9 +22,10 @@ export async function getNodes(context: CliContext, names: readonly Name[], opti
   const chosen = await choose(context, names, options);
   if (options.output !== 'table') console.out(structured(options.output, { nodes: chosen.map(shownOf) }));
   else if (chosen.length === 0) console.err('no node has registered; `holdfast token create` makes a token for one\n');
-  else console.out(table(['NODE', 'STATE', 'STATUS', 'SEEN', 'VERSION', 'OS', 'ADDRESS', 'UNANSWERED'], chosen.map(rowOf)));
+  else
+    console.out(table(['NODE', 'HOST', 'STATE', 'STATUS', 'SEEN', 'VERSION', 'OS', 'ADDRESS', 'UNANSWERED'], chosen.map(rowOf)));
   for (const { node, problem } of chosen) {
-    if (problem !== '') console.err(`${paint(console, 'yellow', 'warning')}: ${node}: ${problem}\n`);
+    if (problem !== '') console.err(`${paint(console, 'yellow', 'warning')}: ${printable(`${node}: ${problem}`)}\n`);
   }
   return exitCodes.done;
 }
@@ -97,11 +99,21 @@ function rowOf(node: Node): readonly string[] {
   const { lastSeenMs, cordoned, unanswered, status, version, os, address } = node;
   const seen = lastSeenMs === 0n ? 'never' : `${age(Date.now() - Number(lastSeenMs))} ago`;
   const state = cordoned ? `${node.state},cordoned` : node.state;
-  return [node.node, state, status || '-', seen, version || '-', os, address || '-', String(unanswered)];
+  return [node.node, hostOf(node), state, status || '-', seen, version || '-', os, address || '-', String(unanswered)];
 }
 
-function shownOf({ registeredAtMs, lastSeenMs, infoJson, ...node }: Node) {
+/** Undefined until it has said what it is. */
+function infoOf({ infoJson }: Node): { readonly hostname: string } | undefined {
+  return infoJson === '' ? undefined : JSON.parse(infoJson);
+}
+
+/** What people call the machine; before it has said so, its name in the log. */
+function hostOf(node: Node): string {
+  return infoOf(node)?.hostname || node.name || '-';
+}
+
+function shownOf(shown: Node) {
+  const { registeredAtMs, lastSeenMs, infoJson: _, ...node } = shown;
   const time = (ms: bigint) => (ms === 0n ? undefined : new Date(Number(ms)).toISOString());
-  const info: unknown = infoJson === '' ? undefined : JSON.parse(infoJson);
-  return { ...node, registeredAt: time(registeredAtMs), lastSeen: time(lastSeenMs), info };
+  return { ...node, registeredAt: time(registeredAtMs), lastSeen: time(lastSeenMs), info: infoOf(shown) };
 }

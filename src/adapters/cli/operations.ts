@@ -1,19 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { printable } from '../../domain/kernel/printable.js';
 import type {
+  ApiBalancerStatus,
+  DataPlaneStatus,
   EndpointTraffic,
-  FleetStatus,
   LinkStatus,
   OverlayStatus,
   ServiceTraffic,
   StatusResponse,
   TopResponse,
+  VipStatus,
 } from '../generated/holdfast/admin/v1/admin.js';
 import { type CliContext, type ExitCode, exitCodes, type GlobalOptions, withClient } from './context.js';
-import { age, bytes, paint, structured, table } from './output.js';
+import { certificateTable, fleetRows } from './fleet-status.js';
+import { age, bytes, CLEAR_SCREEN, json, painted, structured, table } from './output.js';
 
 /** Rates are between two samples this far apart. */
 const TOP_INTERVAL_MS = 1_000;
-const CLEAR_SCREEN = '\u001b[H\u001b[2J';
 
 export async function status(context: CliContext, options: GlobalOptions): Promise<ExitCode> {
   const response = await withClient(context, options, (client) => client.status(context));
@@ -24,7 +27,9 @@ export async function status(context: CliContext, options: GlobalOptions): Promi
 
 function formatStatus({ console }: CliContext, status: StatusResponse): string {
   const degraded = status.problems.length > 0;
-  const words = degraded ? paint(console, 'yellow', 'degraded') : paint(console, 'green', status.ready ? 'ready' : 'starting');
+  const words = degraded
+    ? painted(console, 'yellow', 'degraded')
+    : painted(console, 'green', status.ready ? 'ready' : 'starting');
   const { log, dataPlane } = status;
   const facts = table(
     ['NODE', status.nodeId],
@@ -35,14 +40,13 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
       ['up', age(Date.now() - Number(status.startedAtMs))],
       ['data', status.dataDir],
       ['log', `revision ${log?.revision ?? 0n}, ${log?.objects ?? 0} objects, current ${age(Number(log?.ageMs ?? 0n))} ago`],
-      [
-        'data plane',
-        `${dataPlane?.threads ?? 0} threads, ${dataPlane?.listeners ?? 0} of ${dataPlane?.listenerBudget ?? 0} listeners, ${dataPlane?.activeConnections ?? 0n} of ${dataPlane?.connectionLimit ?? 0n} connections`,
-      ],
+      ...(dataPlane === undefined ? [] : [['data plane', dataPlaneWords(dataPlane)]]),
       ['metrics', status.metricsListen === '' ? 'off' : `http://${status.metricsListen}/metrics`],
       ...(status.link === undefined ? [] : linkRows(status.link)),
       ...(status.fleet === undefined ? [] : fleetRows(status.fleet)),
       ...(status.overlay === undefined ? [] : overlayRows(status.overlay)),
+      ...(status.apiBalancer === undefined ? [] : [balancerRow(status.apiBalancer)]),
+      ...(status.vip === undefined ? [] : [['virtual IP', vipWords(status.vip)]]),
     ],
   );
   const subsystems = table(
@@ -50,7 +54,14 @@ function formatStatus({ console }: CliContext, status: StatusResponse): string {
     status.subsystems.map(({ name, state, sinceMs, reason }) => [name, state, age(Date.now() - Number(sinceMs)), reason]),
   );
   const overlay = status.overlay === undefined || status.overlay.peers.length === 0 ? [] : ['\n', overlayPeers(status.overlay)];
-  return [facts, '\n', subsystems, ...overlay, ...(degraded ? ['\n', problems(status)] : [])].join('');
+  const certificates = status.fleet === undefined ? [] : ['\n', certificateTable(status.fleet)];
+  return [facts, '\n', subsystems, ...certificates, ...overlay, ...(degraded ? ['\n', problems(status)] : [])].join('');
+}
+
+function dataPlaneWords(dataPlane: DataPlaneStatus): string {
+  const { threads, listeners, listenerBudget, activeConnections, connectionLimit } = dataPlane;
+  const connections = `${activeConnections} of ${connectionLimit} connections`;
+  return `${threads} threads, ${listeners} of ${listenerBudget} listeners, ${connections}`;
 }
 
 function linkRows(link: LinkStatus): readonly (readonly string[])[] {
@@ -69,19 +80,20 @@ function connectedWords({ address, connectedSinceMs, server, epoch, skewMs, beat
   ].join(', ');
 }
 
-function fleetRows({ server, nodes, online, offline, unknown, unanswered }: FleetStatus): readonly (readonly string[])[] {
-  const unclear = unknown === 0 ? '' : `, ${unknown} unknown`;
-  return [
-    ['replica', server],
-    ['fleet', `${nodes} nodes: ${online} online, ${offline} offline${unclear}; ${unanswered} unanswered instructions`],
-  ];
-}
-
 /** A node without an interface is in no overlay. */
 function overlayRows({ link, address, mtu, peers }: OverlayStatus): readonly (readonly string[])[] {
   if (link === '') return [];
   const up = peers.filter(({ state }) => state === 'up').length;
   return [['overlay', `${address || 'no address'} by ${link}, MTU ${mtu}, ${up} of ${peers.length} peers up`]];
+}
+
+function balancerRow({ state, port, servers, up }: ApiBalancerStatus): readonly string[] {
+  return ['api balancer', `${state} on port ${port}, ${up} of ${servers} API servers up`];
+}
+
+function vipWords({ address, held, sinceMs, leftMs, generation, alone }: VipStatus): string {
+  const state = held ? `here for ${ago(sinceMs)}, for ${age(Number(leftMs))} more unless it is confirmed` : `not here`;
+  return `${address} ${state}, generation ${generation}${alone ? ', held without the control plane' : ''}`;
 }
 
 function overlayPeers({ peers }: OverlayStatus): string {
@@ -120,9 +132,9 @@ export async function events(context: CliContext, options: GlobalOptions & { rea
   await withClient(context, options, async (client) => {
     for await (const event of client.events({ follow: options.watch }, context)) {
       const time = new Date(Number(event.timeMs)).toISOString();
-      if (options.output === 'table') console.out(`${time}  ${event.severity}  ${event.subject}  ${event.message}\n`);
-      else if (options.output === 'json')
-        console.out(`${JSON.stringify({ ...event, sequence: Number(event.sequence), timeMs: undefined, time })}\n`);
+      const line = printable(`${time}  ${event.severity}  ${event.subject}  ${event.message}`);
+      if (options.output === 'table') console.out(`${line}\n`);
+      else if (options.output === 'json') console.out(json({ ...event, timeMs: undefined, time }));
       else console.out(`---\n${structured('yaml', { ...event, timeMs: undefined, time })}`);
     }
   });
@@ -148,7 +160,10 @@ export async function top(context: CliContext, options: TopOptions): Promise<Exi
       const now = await client.top(request, context);
       const rows = rates(before, now);
       if (options.output !== 'table') console.out(structured(options.output, { services: rows }));
-      else console.out(`${once ? '' : CLEAR_SCREEN}${formatTop(rows)}`);
+      else {
+        if (!once) console.out(CLEAR_SCREEN);
+        console.out(formatTop(rows));
+      }
       before = now;
     } while (!once);
     return exitCodes.done;

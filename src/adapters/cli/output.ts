@@ -1,6 +1,10 @@
 import { once } from 'node:events';
 import { styleText } from 'node:util';
-import { stringify } from 'yaml';
+import { type CreateNodeOptions, type DocumentOptions, type SchemaOptions, stringify, type ToStringOptions } from 'yaml';
+import { printable, printableLines } from '../../domain/kernel/printable.js';
+
+/** Of what is shown in colour. */
+type Style = 'red' | 'green' | 'yellow' | 'bold';
 
 export type OutputFormat = 'table' | 'json' | 'yaml';
 
@@ -27,25 +31,68 @@ export function processConsole(): Console {
   };
 }
 
-/** Columns two spaces apart, without a border, as kubectl prints them. */
-export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [header, ...rows];
-  const widths = header.map((_, column) => all.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), 0));
+/** Redraws what is on the screen from its beginning. */
+export const CLEAR_SCREEN = '\u001b[H\u001b[2J';
+const ESCAPE = '\u001b';
+const COLOUR = new RegExp(`(${ESCAPE}\\[\\d+m)`);
+
+/** Lets no text through that moves the cursor: whatever a verb forgets to look at, a peer has no terminal. Colours are our own. */
+export function guarded(console: Console): Console {
+  const guard = (text: string) => {
+    if (text === CLEAR_SCREEN) return text;
+    if (!console.colour) return printableLines(text);
+    return text
+      .split(COLOUR)
+      .map((part) => (COLOUR.test(part) ? part : printableLines(part)))
+      .join('');
+  };
+  return {
+    out: (text) => console.out(guard(text)),
+    err: (text) => console.err(guard(text)),
+    write: (bytes) => console.write(bytes),
+    colour: console.colour,
+    interactive: console.interactive,
+  };
+}
+
+/** A cell in colour: `shown` is `text` with what makes the colour. */
+export interface Painted {
+  readonly text: string;
+  readonly shown: string;
+}
+
+/** Columns two spaces apart, without a border, as kubectl prints them. Each row is one line, whatever its cells hold. */
+export function table(header: readonly string[], rows: readonly (readonly (string | Painted)[])[]): string {
+  const all = [header, ...rows].map((row) => row.map(cellOf));
+  const widths = header.map((_, column) => all.reduce((widest, row) => Math.max(widest, (row[column]?.text ?? '').length), 0));
   return all
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
+    .map((row) => row.map(({ text, shown }, column) => shown + ' '.repeat((widths[column] ?? 0) - text.length)).join('  '))
+    .map((line) => `${line.trimEnd()}\n`)
     .join('');
 }
 
+function cellOf(cell: string | Painted): Painted {
+  if (typeof cell !== 'string') return cell;
+  const text = printable(cell);
+  return { text, shown: text };
+}
+
 export function structured(format: 'json' | 'yaml', value: unknown): string {
-  return format === 'json'
-    ? `${JSON.stringify(value, bigintsAsNumbers, 2)}\n`
-    : stringify(JSON.parse(JSON.stringify(value, bigintsAsNumbers)));
+  return format === 'json' ? json(value, 2) : yaml(JSON.parse(JSON.stringify(value, bigintsAsNumbers)));
+}
+
+/** One line, unless `indent` is given. What cannot be printed is escaped, so that it is the same value. */
+export function json(value: unknown, indent?: number): string {
+  return `${printableLines(JSON.stringify(value, bigintsAsNumbers, indent))}\n`;
+}
+
+type YamlOptions = DocumentOptions & SchemaOptions & CreateNodeOptions & ToStringOptions;
+
+/** As `json`: only text in double quotes can have something escaped. */
+export function yaml(value: unknown, options: YamlOptions = {}): string {
+  const text = stringify(value, options);
+  if (printableLines(text) === text) return text;
+  return printableLines(stringify(value, { ...options, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' }));
 }
 
 /** Counters and revisions stay below 2^53 for some thousands of years. */
@@ -53,7 +100,11 @@ function bigintsAsNumbers(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? Number(value) : value;
 }
 
-export function paint(console: Console, style: 'red' | 'green' | 'yellow' | 'bold', text: string): string {
+export function painted(console: Console, style: Style, text: string): Painted {
+  return { text, shown: paint(console, style, text) };
+}
+
+export function paint(console: Console, style: Style, text: string): string {
   return console.colour ? styleText(style, text, { validateStream: false }) : text;
 }
 

@@ -1,19 +1,22 @@
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { AgentError } from '../../domain/kernel/errors.js';
+import { printableLines } from '../../domain/kernel/printable.js';
 import { type CliContext, type ExitCode, exitCodes, UsageError } from './context.js';
 import type { LocalVerbs } from './local-verbs.js';
-import { paint, structured } from './output.js';
+import { guarded, paint, structured } from './output.js';
 import { addAdopt } from './verbs/adoption.js';
 import { addCertificateVerbs } from './verbs/certificates.js';
 import { addDev, addFleetDaemons } from './verbs/daemons.js';
 import { addEtcdVerbs } from './verbs/etcd.js';
 import { addAudit, addRestore } from './verbs/files.js';
 import { addBackup, addConnect, addInstructionVerbs, addNodeVerbs, addTokenVerbs } from './verbs/fleet.js';
+import { addKubeproxy } from './verbs/kubeproxy.js';
 import { addAgentVerbs, addOperations } from './verbs/node.js';
 import { outputOption } from './verbs/options.js';
 import { addSync } from './verbs/overlay.js';
 import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verbs/resources.js';
 import { addRemovalVerbs } from './verbs/uninstall.js';
+import { addVipVerbs } from './verbs/vip.js';
 
 /** In the order of `--help`. */
 const verbs = [
@@ -35,17 +38,15 @@ const verbs = [
   addAgentVerbs,
   addSync,
   addEtcdVerbs,
+  addKubeproxy,
+  addVipVerbs,
   addBackup,
   addRemovalVerbs,
 ];
 
 /** Parses and runs one command line. Every failure is told on standard error and becomes an exit code. */
-export async function runCli(
-  argv: readonly string[],
-  context: CliContext,
-  version: string,
-  local: LocalVerbs,
-): Promise<ExitCode> {
+export async function runCli(argv: readonly string[], given: CliContext, version: string, local: LocalVerbs): Promise<ExitCode> {
+  const context = { ...given, console: guarded(given.console) };
   let exitCode: ExitCode = exitCodes.done;
   const program = buildProgram(context, version, local, (code) => {
     exitCode = code;
@@ -74,7 +75,7 @@ function report({ console, signal }: CliContext, error: unknown): ExitCode {
     say(error instanceof Error ? error.message : String(error));
     return exitCodes.failed;
   }
-  say(`${error.message}\n  what to do: ${origin(error).remedy}`);
+  say(`${printableLines(error.message)}\n  what to do: ${printableLines(origin(error).remedy)}`);
   return error.code === 'admin.unreachable' ? exitCodes.unreachable : exitCodes.failed;
 }
 

@@ -46,6 +46,13 @@ export interface ProxySettings {
   readonly ejectionReturnMs: number;
 }
 
+export interface NativeAddress {
+  readonly interface: string;
+  readonly address: string;
+  readonly prefixLength: number;
+  readonly validSeconds: number;
+}
+
 export interface Addon {
   readonly Proxy: new (settings: Partial<ProxySettings>, onEvent: (event: NativeEvent) => void) => NativeProxy;
   /** Upper bounds of the histograms' classes but the last, seconds. */
@@ -57,6 +64,18 @@ export interface Addon {
    * Error with the errno's name as `code`. Outlives the process.
    */
   setLocalRoutes(prefixes: readonly string[]): void;
+  /** Of the machine, of one family; `validSeconds` of 2^32 - 1: for ever. This and the following throw as `setLocalRoutes` does. */
+  listAddresses(family: 4 | 6): readonly NativeAddress[];
+  /** native/core/interface_address.h. Returns the seconds; 0 where none is left. */
+  leaseAddress(on: string, address: string, until: number): number;
+  removeAddress(on: string, address: string, prefixLength: number): void;
+  /** native/core/neighbour.h. */
+  tellNeighbours(what: 'announce' | 'probe', on: string, address: string): void;
+  /** Returns a descriptor, to be closed by `unwatchNeighbours`. */
+  watchNeighbours(on: string, address: string): number;
+  /** The MAC of another machine that claims the address. */
+  readClaim(fd: number, on: string, address: string): string | undefined;
+  unwatchNeighbours(fd: number): void;
   /** The user id at the other end of a unix socket. */
   peerUid(fd: number): number;
 }

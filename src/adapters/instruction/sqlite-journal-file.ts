@@ -6,6 +6,7 @@ import type { InstructionKey } from '../../domain/instruction/model.js';
 import { isFinished } from '../../domain/instruction/row.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import { epoch as epochOf } from '../../domain/link/model.js';
+import type { Generation } from '../../domain/vip/model.js';
 import type {
   JournalChange,
   JournalEntry,
@@ -111,6 +112,12 @@ export class SqliteJournalFile {
       const jsonB64 = db.prepare(sql).get(fleet, tag)?.json_b64;
       return typeof jsonB64 === 'string' ? jsonB64 : undefined;
     });
+  }
+
+  /** @throws AgentError `journal.unavailable` */
+  vipGeneration(fleet: string): Generation {
+    const select = 'SELECT value FROM meta WHERE name = ?';
+    return this.#read((db) => BigInt(String(db.prepare(select).get(vipName(fleet))?.value ?? 0)));
   }
 
   /** @throws AgentError `journal.unavailable` */
@@ -308,6 +315,9 @@ function admitsWork(commit: Commit): boolean {
   return commit.some((change) => change.change === 'row' && change.row.state === 'received');
 }
 
+/** The others of their table have no blank. */
+const vipName = (fleet: string) => `vip ${fleet}`;
+
 const SEQUENCE = '(SELECT sequence FROM instructions WHERE fleet = ? AND tag = ?)';
 
 function applyChange(db: DatabaseSync, change: JournalChange): void {
@@ -340,6 +350,9 @@ function applyChange(db: DatabaseSync, change: JournalChange): void {
       return;
     case 'epoch':
       db.prepare('INSERT OR REPLACE INTO epochs VALUES (?, ?)').run(change.fleet, String(change.epoch));
+      return;
+    case 'vip':
+      writeMeta(db, vipName(change.fleet), String(change.generation));
   }
 }
 

@@ -7,6 +7,7 @@ export type JournalCall =
   | { readonly call: 'commit'; readonly commits: readonly (readonly JournalChange[])[] }
   | { readonly call: 'find'; readonly keys: readonly InstructionKey[] }
   | { readonly call: 'reply' | 'setAside' | 'payload'; readonly key: InstructionKey }
+  | { readonly call: 'vipGeneration'; readonly fleet: string }
   | { readonly call: 'prune'; readonly limits: TombstoneLimits }
   | { readonly call: 'close' };
 

@@ -22,6 +22,8 @@ function run(request: JournalCall): unknown {
       return file.reply(request.key, 'set_aside');
     case 'payload':
       return file.payload(request.key);
+    case 'vipGeneration':
+      return file.vipGeneration(request.fleet);
     case 'prune':
       return file.prune(request.limits);
     case 'close':

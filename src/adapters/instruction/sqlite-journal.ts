@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { InstructionKey } from '../../domain/instruction/model.js';
 import { AgentError, errorCodes } from '../../domain/kernel/errors.js';
+import type { Generation } from '../../domain/vip/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
@@ -104,6 +105,10 @@ export class SqliteJournal implements Journal {
 
   payload(key: InstructionKey, options: CallOptions): Promise<string | undefined> {
     return this.#read({ call: 'payload', key }, options);
+  }
+
+  vipGeneration(fleet: string, options: CallOptions): Promise<Generation> {
+    return this.#read({ call: 'vipGeneration', fleet }, options);
   }
 
   prune(limits: TombstoneLimits, options: CallOptions): Promise<void> {

@@ -1,3 +1,5 @@
+import { printable } from '../../domain/kernel/printable.js';
+
 const colours: Readonly<Record<string, number>> = { warn: 33, error: 31, fatal: 31 };
 
 /** `12:30:01.250 WARN  could not follow error="no route" retryMs=200`, from a JSON line. */
@@ -24,9 +26,4 @@ function isError(value: unknown): value is { readonly message: string } {
   return (
     typeof value === 'object' && value !== null && 'stack' in value && 'message' in value && typeof value.message === 'string'
   );
-}
-
-/** What comes from elsewhere must neither move the cursor nor begin a line of its own. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -1,23 +1,32 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 import { splitListenerId } from '../../domain/dataplane/compile.js';
-import type { OutboxStats } from '../../domain/outbox/model.js';
-import type { ListenerTraffic, NodeStatus, OverlayStatus } from '../../ports/driving/operations.js';
+import type { BalancerStatus } from '../../ports/driving/api-balancer.js';
+import type { ListenerTraffic, NodeStatus, OverlayStatus, VipStatus } from '../../ports/driving/operations.js';
+import { BalancerMetrics } from './balancer-metrics.js';
 import { CountedHistogram } from './counted-histogram.js';
+import { DaemonMetrics, type DaemonSources, replace } from './daemon-metrics.js';
+import { type DnsFigure, DnsMetrics } from './dns-metrics.js';
 import { type LinkFigures, LinkMetrics } from './link-metrics.js';
+import { MetricsPage, type RenderedMetrics } from './metrics-page.js';
 import { OverlayMetrics } from './overlay-metrics.js';
+import { VipMetrics } from './vip-metrics.js';
 
 /** Where the figures come from; each is asked at every scrape. */
-export interface MetricSources {
+export interface MetricSources extends DaemonSources {
   readonly status: () => NodeStatus;
   readonly listeners: () => readonly ListenerTraffic[];
   /** Endpoints that this node checks, and how its checks ended. */
   readonly checks: () => { readonly targets: number; readonly succeeded: number; readonly failed: number };
-  readonly outbox: () => OutboxStats;
   readonly reconciles: () => { readonly runs: number; readonly seconds: number };
+  readonly dns: () => readonly DnsFigure[];
   /** Of a node of a fleet. */
   readonly link?: () => LinkFigures;
   /** Of a node of a fleet. */
   readonly overlay?: () => OverlayStatus | undefined;
+  /** Of a node of a fleet. */
+  readonly apiBalancer?: () => BalancerStatus;
+  /** Of a node that may have the virtual IP. */
+  readonly vip?: () => VipStatus;
 }
 
 const SERVICE_LABELS = ['namespace', 'service', 'port'] as const;
@@ -31,9 +40,14 @@ type ServiceLabels = Readonly<Record<(typeof SERVICE_LABELS)[number], string>>;
  */
 export class PrometheusMetrics {
   readonly #registry = new Registry();
+  readonly #page = new MetricsPage(this.#registry);
+  readonly #daemon: DaemonMetrics;
   readonly #sources: MetricSources;
+  readonly #dns: DnsMetrics;
   readonly #link: LinkMetrics | undefined;
   readonly #overlay: OverlayMetrics | undefined;
+  readonly #apiBalancer: BalancerMetrics | undefined;
+  readonly #vip: VipMetrics | undefined;
   readonly #active = this.#gauge('connections_active', 'Open TCP connections', SERVICE_LABELS);
   readonly #connections = this.#counter('connections_total', 'TCP connections by how they ended', [...SERVICE_LABELS, 'result']);
   readonly #flowsActive = this.#gauge('udp_flows_active', 'Open UDP flows', SERVICE_LABELS);
@@ -47,57 +61,44 @@ export class PrometheusMetrics {
   readonly #declared = this.#gauge('endpoints_declared', 'Endpoints that the service has, in whatever state', SERVICE_LABELS);
   readonly #checked = this.#gauge('health_targets', 'Endpoints that this node checks', []);
   readonly #checks = this.#counter('health_checks_total', 'Checks of endpoints by how they ended', ['result']);
-  readonly #info = this.#gauge('build_info', 'Always 1', ['version', 'mode']);
   readonly #listeners = this.#gauge('listeners', 'Listening sockets by state', ['state']);
   readonly #budget = this.#gauge('listener_budget', 'Listening sockets that the descriptor limit leaves room for', []);
   readonly #connectionLimit = this.#gauge('connection_limit', 'TCP connections and UDP flows that there may be in all', []);
-  readonly #revision = this.#gauge('log_revision', 'Revision of the log that this node has reached', []);
-  readonly #logAge = this.#gauge('log_age_seconds', 'How long ago the view of the log was known to be current', []);
-  readonly #objects = this.#gauge('objects', 'Resources in the log', []);
-  readonly #outboxDepth = this.#gauge('outbox_depth', 'Records that no sink has confirmed', []);
-  readonly #outboxDropped = this.#counter('outbox_dropped_total', 'Records dropped for want of room', []);
   readonly #reconciles = this.#counter('reconcile_runs_total', 'Times that the data plane was brought up to the log', []);
   readonly #reconcileSeconds = this.#counter('reconcile_seconds_total', 'Time spent in it', []);
-  readonly #ready = this.#gauge('ready', '1 when every subsystem serves', []);
-  readonly #problems = this.#gauge('problems', 'Problems that status shows', []);
-
-  #withProcess = false;
 
   constructor(sources: MetricSources) {
     this.#sources = sources;
+    this.#dns = new DnsMetrics(sources.dns, this.#registry);
+    this.#daemon = new DaemonMetrics(sources, this.#registry);
     this.#link = sources.link === undefined ? undefined : new LinkMetrics(sources.link, this.#registry);
     this.#overlay = sources.overlay === undefined ? undefined : new OverlayMetrics(sources.overlay, this.#registry);
+    const { apiBalancer } = sources;
+    this.#apiBalancer = apiBalancer === undefined ? undefined : new BalancerMetrics(apiBalancer, this.#registry);
+    this.#vip = sources.vip === undefined ? undefined : new VipMetrics(sources.vip, this.#registry);
   }
 
-  async render(): Promise<{ readonly text: string; readonly contentType: string }> {
-    // They begin to measure when they are made, which no constructor does.
-    if (!this.#withProcess) collectDefaultMetrics({ register: this.#registry });
-    this.#withProcess = true;
-    this.#collectNode(this.#sources.status());
+  async render(): Promise<RenderedMetrics> {
+    const status = this.#sources.status();
+    this.#daemon.collect(status);
+    this.#collectNode(status);
     this.#collectTraffic(this.#sources.listeners());
+    this.#dns.collect();
     this.#link?.collect();
     this.#overlay?.collect();
-    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
+    this.#vip?.collect();
+    this.#apiBalancer?.collect();
+    return this.#page.render();
   }
 
-  #collectNode({ version, mode, ready, problems, log, dataPlane }: NodeStatus): void {
-    const outbox = this.#sources.outbox();
+  #collectNode({ dataPlane }: NodeStatus): void {
     const { runs, seconds } = this.#sources.reconciles();
-    this.#info.reset();
-    this.#info.set({ version, mode }, 1);
-    this.#listeners.set({ state: 'listening' }, dataPlane.listeners);
-    this.#listeners.set({ state: 'failed' }, dataPlane.failedListeners);
-    this.#budget.set(dataPlane.listenerBudget);
-    this.#connectionLimit.set(dataPlane.connectionLimit);
-    this.#revision.set(Number(log.revision));
-    this.#logAge.set(log.ageMs / 1000);
-    this.#objects.set(log.objects);
-    this.#outboxDepth.set(outbox.depth);
-    replace(this.#outboxDropped, {}, Number(outbox.dropped));
-    replace(this.#reconciles, {}, runs);
-    replace(this.#reconcileSeconds, {}, seconds);
-    this.#ready.set(ready ? 1 : 0);
-    this.#problems.set(problems.length);
+    this.#listeners.set({ state: 'listening' }, dataPlane?.listeners ?? 0);
+    this.#listeners.set({ state: 'failed' }, dataPlane?.failedListeners ?? 0);
+    this.#budget.set(dataPlane?.listenerBudget ?? 0);
+    this.#connectionLimit.set(dataPlane?.connectionLimit ?? 0);
+    replace(this.#reconciles, runs);
+    replace(this.#reconcileSeconds, seconds);
     const { targets, succeeded, failed } = this.#sources.checks();
     this.#checked.set(targets);
     this.#checks.reset();
@@ -166,10 +167,4 @@ export class PrometheusMetrics {
   #counter<Label extends string>(name: string, help: string, labelNames: readonly Label[]): Counter<Label> {
     return new Counter({ name: `holdfast_${name}`, help, labelNames: [...labelNames], registers: [this.#registry] });
   }
-}
-
-/** The source counts; the metric only shows it. */
-function replace(counter: Counter, labels: Record<string, string>, value: number): void {
-  counter.reset();
-  counter.inc(labels, value);
 }

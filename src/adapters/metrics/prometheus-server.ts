@@ -5,7 +5,7 @@ import { formatAddressPort } from '../../domain/kernel/network.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
 import type { Logger } from '../../ports/logger.js';
 import { errnoOf } from '../files/errno.js';
-import type { PrometheusMetrics } from './prometheus-metrics.js';
+import type { RenderedMetrics } from './metrics-page.js';
 
 const HEADERS_TIMEOUT_MS = 5_000;
 const MAX_CONNECTIONS = 64;
@@ -14,7 +14,7 @@ export interface PrometheusServerParts {
   readonly listen: AddressPort | 'off';
   /** Whether another port will do when this one is taken. */
   readonly mayMove: boolean;
-  readonly metrics: PrometheusMetrics;
+  readonly metrics: { render(): Promise<RenderedMetrics> };
   /** What is not ready; empty when everything is. */
   readonly pending: () => readonly string[];
   readonly logger: Logger;

@@ -42,6 +42,12 @@ export class SystemdUnits implements Units {
     if (restarted.exitCode !== 0) throw failed(`systemctl restart ${unit}`, restarted);
   }
 
+  async reload(unit: string, options: CallOptions): Promise<void> {
+    await this.#check(options);
+    const reloaded = await this.#run(['reload', '--', unit], RESTART_MS, options);
+    if (reloaded.exitCode !== 0) throw failed(`systemctl reload ${unit}`, reloaded);
+  }
+
   async #check({ signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
     const isThere = await stat(this.#booted).then(

@@ -42,6 +42,14 @@ export interface EnrolmentConfig {
   readonly onRegistered: (node: Pick<NodeIdentity, 'nid' | 'aid'>, options: CallOptions) => Promise<void>;
 }
 
+/** Registrations since the start. `refused`: by the caller's fault; `limited`: not looked at; `failed`: by ours. */
+export interface EnrolmentCounters {
+  readonly registered: number;
+  readonly refused: number;
+  readonly limited: number;
+  readonly failed: number;
+}
+
 const TRIES = 5;
 
 /** Failures that count against the address of whoever tries. */
@@ -60,6 +68,7 @@ export class EnrolmentService implements Enrolment {
   readonly #registering: Registering;
   readonly #firstUse: FirstUse;
   readonly #guard: RenewalGuard;
+  #counters: EnrolmentCounters = { registered: 0, refused: 0, limited: 0, failed: 0 };
 
   constructor(config: EnrolmentConfig) {
     this.#config = config;
@@ -74,20 +83,29 @@ export class EnrolmentService implements Enrolment {
     });
   }
 
+  get counters(): EnrolmentCounters {
+    return this.#counters;
+  }
+
   async register(call: RegisterCall, options: CallOptions): Promise<Registered> {
     this.#admitTry(call.address);
     try {
       const answer = await this.#registering.register(call, options);
       if (answer instanceof TokenRefusal) throw await this.#refused(call, answer, options);
       this.#config.logger.info('a node has registered', { nid: answer.nid, aid: call.aid, address: call.address });
+      this.#count('registered');
       await this.#tell(answer.nid, call.aid, options);
       return answer;
     } catch (error) {
-      if (error instanceof AgentError && callersFault.has(error.code)) {
-        this.#limits.failed(call.address, this.#config.clock.monotonic());
-      }
+      const isCallers = error instanceof AgentError && callersFault.has(error.code);
+      if (isCallers) this.#limits.failed(call.address, this.#config.clock.monotonic());
+      this.#count(isCallers ? 'refused' : 'failed');
       throw error;
     }
+  }
+
+  #count(counter: keyof EnrolmentCounters): void {
+    this.#counters = { ...this.#counters, [counter]: this.#counters[counter] + 1 };
   }
 
   async #tell(id: string, account: string, options: CallOptions): Promise<void> {
@@ -134,6 +152,7 @@ export class EnrolmentService implements Enrolment {
   #admitTry(address: string): void {
     const verdict = this.#limits.admit(address, this.#config.clock.monotonic());
     if (verdict === 'ok') return;
+    this.#count('limited');
     this.#config.logger.warn('a registration was held back', { address, limit: verdict });
     throw new AgentError('certificate.too_many', {
       problem: verdict === 'address' ? 'too many tries from this address have failed' : 'too many register at once',

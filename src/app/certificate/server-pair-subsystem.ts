@@ -54,6 +54,11 @@ export class ServerPairSubsystem implements Subsystem {
     return this.#pair;
   }
 
+  /** Wall clock, milliseconds; undefined before the start. */
+  get expiresAt(): number | undefined {
+    return this.#pair?.notAfter;
+  }
+
   async start(signal: AbortSignal): Promise<void> {
     this.#pair = await this.#make({ signal });
     this.#loop.start();

@@ -28,6 +28,7 @@ export interface DispatcherParts extends DeliveryParts, ReplyParts {
 
 /** What is counted, since the start. */
 export interface DispatchCounters {
+  readonly stored: number;
   /** Results that came after one had been stored. */
   readonly repeated: number;
   /** Replies to what was never sent, or is not known any more. */
@@ -53,7 +54,7 @@ export class Dispatcher implements NodeUser {
   readonly #work = new Map<Nid, Work>();
   readonly #due = new DueQueue<Nid>();
   readonly #stop = new AbortController();
-  #counters: DispatchCounters = { repeated: 0, stray: 0, lost: 0 };
+  #counters: DispatchCounters = { stored: 0, repeated: 0, stray: 0, lost: 0 };
   #timer: Promise<void> | undefined;
   #unsubscribe: () => void = () => {};
   #wake: () => void = () => {};
@@ -133,10 +134,8 @@ export class Dispatcher implements NodeUser {
 
   /** Acknowledged on the stream it came on, if that agent knows acknowledgements; to others it would be an instruction (engine.md C1). */
   #answered(session: NodeSession, tag: Tag, outcome: ReplyOutcome): void {
-    const { repeated, stray, lost } = this.#counters;
-    if (outcome === 'again') this.#counters = { repeated: repeated + 1, stray, lost };
-    if (outcome === 'stray') this.#counters = { repeated, stray: stray + 1, lost };
-    if (outcome === 'lost') this.#counters = { repeated, stray, lost: lost + 1 };
+    const counter = outcome === 'again' ? 'repeated' : outcome;
+    this.#counters = { ...this.#counters, [counter]: this.#counters[counter] + 1 };
     const isHeld = outcome === 'stored' || outcome === 'again';
     if (isHeld && session.agent?.capabilities.has('result-ack') === true)
       void session.send({ type: 'RESULT_ACK', tag, jsonB64: EMPTY_JSON_B64 });

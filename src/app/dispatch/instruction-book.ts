@@ -1,4 +1,5 @@
 import { decodeRow, instructionKey, instructionPrefix, isFinished, type KeptRow } from '../../domain/dispatch/model.js';
+import { InstructionTally } from '../../domain/dispatch/tally.js';
 import type { Tag } from '../../domain/instruction/model.js';
 import type { Nid } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -18,6 +19,7 @@ export type BookListener = (nid: Nid, tag: Tag, kept: KeptRow | undefined) => vo
 
 /** All instructions, from one watch over all of them, however many nodes there are. Rows change here only as the store tells. */
 export class InstructionBook {
+  readonly tally = new InstructionTally();
   readonly #view: PrefixView;
   readonly #rows = new Map<string, KeptRow>();
   readonly #open = new Map<Nid, Map<string, KeptRow>>();
@@ -68,6 +70,15 @@ export class InstructionBook {
     return nid === undefined ? this.#openCount : (this.#open.get(nid)?.size ?? 0);
   }
 
+  /** When the oldest unfinished one was issued, wall clock, milliseconds; undefined without any. */
+  oldestOpen(): number | undefined {
+    let oldest: number | undefined;
+    for (const rows of this.#open.values()) {
+      for (const { row } of rows.values()) if (oldest === undefined || row.issuedAt < oldest) oldest = row.issuedAt;
+    }
+    return oldest;
+  }
+
   /** Nodes that have unfinished ones. */
   nodes(): Iterable<Nid> {
     return this.#open.keys();
@@ -90,6 +101,7 @@ export class InstructionBook {
       if (row === undefined) continue;
       if (kept === undefined) this.#rows.delete(key);
       else this.#rows.set(key, kept);
+      this.tally.note(former?.row, kept?.row);
       this.#index(key, row.nid, kept);
       this.#tell(row.nid, row.tag, kept);
     }

@@ -14,7 +14,7 @@ const SETTLE_MS = 2_000;
 
 export interface DnsmasqEffectParts {
   readonly config: DnsmasqConfig;
-  readonly units: Units;
+  readonly units: Pick<Units, 'state' | 'restart'>;
   readonly clock: Clock;
   /** Hex. */
   readonly sha256: (data: Uint8Array) => string;

@@ -90,7 +90,7 @@ export class FleetNodesService implements FleetNodes {
       ...node,
       name: name ?? '',
       info: name === undefined ? undefined : view.state.nodes.get(name)?.info,
-      state: seen?.state ?? 'offline',
+      state: presence.stateOf(node.nid),
       lastSeen: seen?.lastSeen,
       status: seen?.status ?? '',
       version: seen?.version ?? '',

@@ -8,6 +8,7 @@ import type { NodeSessions } from '../link/node-sessions.js';
 import type { PresenceBoard } from '../link/presence-board.js';
 import type { FleetOverlay } from '../overlay/fleet-overlay.js';
 import type { PeerPushes } from '../overlay/peer-pushes.js';
+import type { FleetVips } from '../vip/fleet-vips.js';
 import type { Cordons } from './cordons.js';
 
 export interface FleetSubsystemParts {
@@ -21,6 +22,7 @@ export interface FleetSubsystemParts {
   readonly sweep: FinishedSweep;
   readonly overlay: FleetOverlay;
   readonly pushes: PeerPushes;
+  readonly vips: Pick<FleetVips, 'start' | 'stop'>;
 }
 
 /** A control plane's dealings with its nodes. It starts after the store and stops before it; the port that nodes call on, inside of both. */
@@ -34,7 +36,7 @@ export class FleetSubsystem implements Subsystem {
   }
 
   async start(): Promise<void> {
-    const { presence, cordons, book, dispatcher, sessions, sweep, overlay, pushes, revocations } = this.#parts;
+    const { presence, cordons, book, dispatcher, sessions, sweep, overlay, pushes, vips, revocations } = this.#parts;
     const endings = [
       cordons.onChange((nid) => dispatcher.look(nid)),
       revocations.onRevoked((revocation) => this.#end(revocation)),
@@ -42,7 +44,7 @@ export class FleetSubsystem implements Subsystem {
     this.#unsubscribe = () => {
       for (const end of endings) end();
     };
-    for (const part of [presence, cordons, book, dispatcher, sessions, sweep, overlay, pushes]) part.start();
+    for (const part of [presence, cordons, book, dispatcher, sessions, sweep, overlay, pushes, vips]) part.start();
   }
 
   /** What there is has been read: streams are taken from now on. */
@@ -52,9 +54,9 @@ export class FleetSubsystem implements Subsystem {
   }
 
   async stop(): Promise<void> {
-    const { presence, cordons, book, dispatcher, sessions, sweep, overlay, pushes } = this.#parts;
+    const { presence, cordons, book, dispatcher, sessions, sweep, overlay, pushes, vips } = this.#parts;
     this.#unsubscribe();
-    for (const part of [pushes, overlay, sweep, sessions, dispatcher, book, cordons, presence]) await part.stop();
+    for (const part of [vips, pushes, overlay, sweep, sessions, dispatcher, book, cordons, presence]) await part.stop();
   }
 
   #end(revocation: Revocation): void {

@@ -13,6 +13,7 @@ import type { JoinEffect } from '../kubernetes/join-effect.js';
 import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
 import type { OverlayEffect } from '../overlay/overlay-effect.js';
 import type { RemovalEffect } from '../uninstall/removal-effect.js';
+import type { VipEffect } from '../vip/vip-effect.js';
 import { type ScriptEffect, scriptAnswer } from './script-effect.js';
 
 /** A web page's body that is asked for: in JSON and base64 it becomes 12 MiB at least. */
@@ -22,6 +23,8 @@ const MAX_BODY_BYTES = 9 * 1024 * 1024;
 export interface EffectContext extends CallOptions {
   /** Of the only program that it may start. */
   readonly task: TaskId;
+  /** On the boot-time clock; undefined for what an earlier process has received. */
+  readonly receivedAt: number | undefined;
   /** How far an earlier attempt was. */
   readonly step: string | undefined;
   /** Durable when it resolves. */
@@ -43,6 +46,7 @@ export interface CapabilityEffects {
   readonly kubernetes: KubernetesEffect;
   readonly overlay: Pick<OverlayEffect, 'run'>;
   readonly removal: RemovalEffect;
+  readonly vip: Pick<VipEffect, 'run'>;
 }
 
 export interface EffectParts extends CapabilityEffects {
@@ -61,7 +65,7 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq, etcd, removal } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq, etcd, removal, vip } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
@@ -87,6 +91,9 @@ export class Effects {
       case 'uninstall_node':
       case 'reinstall_node':
         return removal.run(plan, context);
+      case 'assign_vip':
+      case 'release_vip':
+        return { answer: await vip.run(plan, context) };
       case 'web_request':
         return { answer: await this.#webRequest(plan, context) };
       case 'restart_service': {

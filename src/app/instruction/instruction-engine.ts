@@ -1,4 +1,4 @@
-import { isSecret } from '../../domain/instruction/catalogue.js';
+import { isSecret, kindOf } from '../../domain/instruction/catalogue.js';
 import type { Reading } from '../../domain/instruction/kinds/kind.js';
 import {
   type Answer,
@@ -18,7 +18,7 @@ import type { AuditLog } from '../../ports/audit/audit-log.js';
 import type { Clock } from '../../ports/clock.js';
 import type { InstructionMemory, InstructionSnapshot } from '../../ports/driving/instruction-memory.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
-import type { Journal, JournalChange } from '../../ports/instruction/journal.js';
+import type { Journal, JournalChange, StoredReply } from '../../ports/instruction/journal.js';
 import type { ServiceManager } from '../../ports/instruction/service-manager.js';
 import type { TaskRunner } from '../../ports/instruction/task-runner.js';
 import type { Logger } from '../../ports/logger.js';
@@ -195,7 +195,7 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     const epoch = message.epoch ?? session.server?.epoch;
     const who = session.server === undefined ? 'server:older' : `server:${session.server.server}@${epoch}`;
     const times = { receivedAt: clock.now(), receivedMonotonic: clock.monotonic(), receivedBootTime: bootTime() };
-    const request = readRequest(message, { key, who, epoch, policy: policy(), sha256, reading, ...times });
+    const request = readRequest(message, { key, who, epoch, session, policy: policy(), sha256, reading, ...times });
     if (request !== undefined) this.#intake.accept(request);
     else this.#special(message, key, who);
   }
@@ -254,14 +254,18 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
   }
 
   /** The third commit, and the reply after it (engine.md A1, A3). */
-  async #finished({ row, rule, scheduling }: Item, { outcome, result }: Ended): Promise<void> {
-    const reply = encodeAnswer(result.answer);
+  async #finished(item: Item, { outcome, result }: Ended): Promise<void> {
+    const { row, rule, scheduling } = item;
+    const said = encodeAnswer(result.answer);
+    const prompt = kindOf(row.type)?.replyWithinMs;
+    // What is of use at once or never is kept as silence: nobody gets it again (engine.md A18).
+    const reply = prompt === undefined ? said : 'none';
     this.#count(`finished_${outcome}`);
     const key = { fleet: row.fleet, tag: row.tag };
     if (scheduling.repeat === 'read') {
-      this.#reads.answered(keyText(key), reply);
+      this.#reads.answered(keyText(key), said);
       void this.#trail.outcome(row, rule, outcome);
-      this.#results.say(key, reply);
+      this.#results.say(key, said, prompt === undefined ? undefined : item.received?.session);
       return;
     }
     const changes: readonly JournalChange[] = [
@@ -271,8 +275,16 @@ export class InstructionEngine implements LinkUser, Subsystem, ProblemSource, In
     ];
     const [written] = await Promise.all([this.#commit(changes), this.#trail.outcome(row, rule, outcome)]);
     const sent = this.#results.add({ row, reply, bytes: replyBytes(reply), unwritten: written ? undefined : changes });
+    if (prompt !== undefined) this.#sayPromptly(item, said, prompt);
     if (row.task !== undefined && !row.background) this.#forget(key);
     void this.#afterwards(row, sent, result.afterwards);
+  }
+
+  /** On the stream that asked, and in time: a late `ok` names a holder that the server has left (engine.md A8). */
+  #sayPromptly({ row, received }: Item, reply: StoredReply, withinMs: number): void {
+    if (received === undefined) return;
+    const { session, at } = received;
+    if (this.#parts.bootTime() - at <= withinMs) this.#results.say({ fleet: row.fleet, tag: row.tag }, reply, session);
   }
 
   /** False when it is kept in memory until there is room. */

@@ -1,3 +1,4 @@
+import type { Work } from '../../domain/instruction/kinds/kind.js';
 import { type Answer, errorAnswer, type InstructionKey, keyText, type RepeatClass } from '../../domain/instruction/model.js';
 import { replay } from '../../domain/instruction/replay.js';
 import { NOT_STARTED_TEXT } from '../../domain/instruction/restart.js';
@@ -237,11 +238,16 @@ export class Intake {
     return changes.length === 0 ? Promise.resolve() : this.#parts.journal.commit(changes, { signal: NEVER });
   }
 
-  /** Nothing of them is in the journal: each is told so, if it is there to hear it. */
+  /** Nothing of them is in the journal: each is told so, if it is there to hear it; but for what is done all the same (engine.md K). */
   #unavailable(requests: readonly Request[], error: unknown): void {
-    const { logger, trail } = this.#parts;
+    const { logger, trail, workbench, effects } = this.#parts;
     logger.error('instructions are refused: the journal is not available', { instructions: requests.length, error });
     for (const request of requests) {
+      if (request.kind.evenUnjournalled === true && !isRefusal(request.work)) {
+        const work: Work = { ...request.work, repeat: 'read' };
+        workbench.add(itemOf(request, work, rowOf(request, this.#parts), effects));
+        continue;
+      }
       void trail.outcome(rowOf(request, this.#parts), request.rule, 'refused');
       this.#say(request.key, request.kind.failure(`${JOURNAL_UNAVAILABLE}: ${messageOf(error)}; nothing was done`));
     }

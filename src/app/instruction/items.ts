@@ -34,12 +34,13 @@ export function rowOf(request: Request, { boot, sha256 }: RowContext): Row {
 
 /** An instruction that is to be carried out. */
 export function itemOf(request: Request, work: Work, row: Row, effects: Effects): Item {
-  const { key, kind, jsonB64, rule, receivedBootTime, expiresInMs } = request;
+  const { key, kind, jsonB64, rule, receivedBootTime, session, expiresInMs } = request;
   return {
     ...{ id: keyText(key), row, rule, failure: kind.failure, bytes: jsonB64.length },
     scheduling: withoutRunnersDeadline(work),
     run: (context) => effects.run(work.plan, context),
     startBefore: receivedBootTime + (expiresInMs ?? work.waiterMs),
+    received: { at: receivedBootTime, session },
     expires: expiresInMs !== undefined,
   };
 }
@@ -53,6 +54,7 @@ export function restoredItem(row: Row, run: Item['run'], scheduling?: Scheduling
     failure: kind?.failure ?? errorAnswer,
     scheduling: scheduling ?? { lanes: row.lanes, slot, deadlineMs: undefined, repeat: row.repeat },
     startBefore: Number.POSITIVE_INFINITY,
+    received: undefined,
     expires: false,
   };
 }

@@ -1,3 +1,5 @@
+import { parseExact } from '../../domain/kernel/exact-json.js';
+
 /** What a payload may be. */
 interface Limits {
   readonly type: string;
@@ -24,16 +26,4 @@ export function decodePayload(jsonB64: string, { type, mayBeEmpty, maxPayloadByt
   } catch (error) {
     return { problem: error instanceof SyntaxError ? 'the payload is no JSON' : 'the payload is no UTF-8' };
   }
-}
-
-/**
- * JSON whose whole numbers beyond 2^53 are bigints, exact.
- * @throws SyntaxError
- */
-export function parseExact(text: string): unknown {
-  return JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) => {
-    if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
-    const source = context?.source ?? '';
-    return /^-?\d+$/.test(source) ? BigInt(source) : value;
-  });
 }

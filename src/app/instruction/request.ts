@@ -3,6 +3,7 @@ import type { Kind, Reading, Work } from '../../domain/instruction/kinds/kind.js
 import type { InstructionKey } from '../../domain/instruction/model.js';
 import { type InstructionPolicy, judgeInstruction } from '../../domain/instruction/policy.js';
 import type { Epoch, ServerMessage } from '../../domain/link/model.js';
+import type { LinkSession } from '../link/link-session.js';
 import { decodePayload } from './payload.js';
 
 /** Why an instruction is not carried out. */
@@ -28,6 +29,8 @@ export interface Request {
   readonly receivedAt: number;
   readonly receivedMonotonic: number;
   readonly receivedBootTime: number;
+  /** The stream that it came on. */
+  readonly session: LinkSession;
   /** Undefined when the server gave none. */
   readonly expiresInMs: number | undefined;
 }
@@ -49,6 +52,7 @@ interface Context {
   readonly receivedAt: number;
   readonly receivedMonotonic: number;
   readonly receivedBootTime: number;
+  readonly session: LinkSession;
   readonly sha256: (text: string) => string;
   readonly reading: Reading;
 }
@@ -57,10 +61,10 @@ interface Context {
 export function readRequest({ type, jsonB64, expiresInMs }: ServerMessage, context: Context): Request | undefined {
   const kind = kindOf(type);
   if (kind === undefined) return undefined;
-  const { key, who, epoch, receivedAt, receivedMonotonic, receivedBootTime, sha256 } = context;
+  const { key, who, epoch, receivedAt, receivedMonotonic, receivedBootTime, session, sha256 } = context;
   const payloadDigest = sha256(jsonB64);
   return {
-    ...{ key, kind, who, epoch, jsonB64, payloadDigest, expiresInMs, receivedAt, receivedMonotonic, receivedBootTime },
+    ...{ key, kind, who, epoch, jsonB64, payloadDigest, expiresInMs, receivedAt, receivedMonotonic, receivedBootTime, session },
     digest: sha256(`${type}\n${payloadDigest}`),
     ...readWork(kind, jsonB64, context),
   };

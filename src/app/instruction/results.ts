@@ -121,10 +121,10 @@ export class Results {
     await this.#offerOne(stream, id);
   }
 
-  /** A reply that is in no journal: lost when its server is gone. */
-  say({ fleet, tag }: InstructionKey, reply: StoredReply): void {
+  /** A reply that is in no journal: lost when its server is gone, or the stream `only` that it is for. */
+  say({ fleet, tag }: InstructionKey, reply: StoredReply, only?: LinkSession): void {
     const stream = this.#stream;
-    if (reply === 'none' || stream?.fleet !== fleet) return;
+    if (reply === 'none' || stream?.fleet !== fleet || (only !== undefined && stream.session !== only)) return;
     const { type, jsonB64 } = reply;
     stream.session.send({ type, tag, jsonB64 }).catch((error: unknown) => {
       this.#parts.logger.debug('a reply was not sent', { tag, error });

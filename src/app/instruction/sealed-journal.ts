@@ -55,6 +55,10 @@ export class SealedJournal implements Journal {
     return stored?.startsWith(SEALED) ? this.#open(nameOf(key, 'payload'), stored.slice(SEALED.length)) : stored;
   }
 
+  vipGeneration(fleet: string, options: CallOptions) {
+    return this.#parts.journal.vipGeneration(fleet, options);
+  }
+
   prune(limits: TombstoneLimits, options: CallOptions) {
     return this.#parts.journal.prune(limits, options);
   }

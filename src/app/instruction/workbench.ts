@@ -8,6 +8,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { TaskId, TaskRunner } from '../../ports/instruction/task-runner.js';
 import type { Logger } from '../../ports/logger.js';
 import { messageOf } from '../agent/managed-subsystem.js';
+import type { LinkSession } from '../link/link-session.js';
 import type { EffectContext, EffectResult } from './effects.js';
 import { keyOf } from './results.js';
 import { CANCELLED_RUNNING } from './script-effect.js';
@@ -30,6 +31,8 @@ export interface Item {
   /** Whether the server said so, or it is only too late for an older one. */
   readonly expires: boolean;
   readonly failure: (text: string) => Answer;
+  /** When and on which stream it came, boot-time clock; undefined for one of an earlier process. */
+  readonly received: { readonly at: number; readonly session: LinkSession } | undefined;
 }
 
 export interface Ended {
@@ -248,6 +251,7 @@ export class Workbench {
     return {
       signal,
       task: this.#taskOf(item),
+      receivedAt: item.received?.at,
       step: item.row.step,
       reached: async (step) => {
         item.row = { ...item.row, step };

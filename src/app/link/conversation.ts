@@ -6,7 +6,7 @@ import type { OwnTags } from '../../domain/link/own-tags.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { LinkEnd, LinkStream } from '../../ports/link/control-link.js';
-import type { LinkSession } from './link-session.js';
+import type { AnsweredHeartbeat, LinkSession } from './link-session.js';
 
 /** Counted from when the transport took it. An answer that comes later is counted, and an answer all the same. */
 const ANSWER_MS = 10_000;
@@ -30,6 +30,8 @@ export interface LinkCounts {
 export interface ConversationParts {
   readonly stream: LinkStream;
   readonly clock: Clock;
+  /** Milliseconds since the machine started, counting while it sleeps. */
+  readonly bootTime: () => number;
   readonly newTag: () => string;
   readonly ownTags: OwnTags;
   readonly counts: LinkCounts;
@@ -40,6 +42,8 @@ export interface ConversationParts {
   /** Once: the server is known and has answered the first heartbeat. Messages come after it. */
   readonly onOpened: (conversation: Conversation) => void;
   readonly onMessage: (session: LinkSession, message: ServerMessage) => void;
+  /** Of each heartbeat that was answered. */
+  readonly onAnswered: (session: LinkSession, beat: AnsweredHeartbeat) => void;
 }
 
 /** When the newest heartbeat that was answered was sent and answered, on the monotonic clock. */
@@ -50,6 +54,7 @@ export interface AnsweredBeat {
 
 interface Beat {
   readonly sentAt: number;
+  readonly sentBootTime: number;
   /** Undefined while it waits behind a large reply. */
   writtenAt: number | undefined;
 }
@@ -155,9 +160,9 @@ export class Conversation {
   }
 
   #beatOnce(): void {
-    const { clock, beat, stream } = this.#parts;
+    const { clock, bootTime, beat, stream } = this.#parts;
     const tag = this.#ownTag();
-    const sent: Beat = { sentAt: clock.monotonic(), writtenAt: undefined };
+    const sent: Beat = { sentAt: clock.monotonic(), sentBootTime: bootTime(), writtenAt: undefined };
     this.#beats.set(tag, sent);
     const [oldest] = this.#beats.keys();
     if (this.#beats.size > MOST_BEATS && oldest !== undefined) this.#beats.delete(oldest);
@@ -188,7 +193,7 @@ export class Conversation {
     if (this.#closed) return;
     const sent = this.#beats.get(message.tag);
     const question = this.#questions.get(message.tag);
-    if (sent !== undefined) this.#beatAnswered(sent);
+    if (sent !== undefined) this.#beatAnswered(sent, message);
     else if (question !== undefined) question(message);
     else if (ownTags.has(message.tag, clock.monotonic())) counts.strayAnswers++;
     else if (isOld(this.#server, message)) counts.oldEpochs++;
@@ -197,26 +202,33 @@ export class Conversation {
     else this.#handOn(message);
   }
 
-  #beatAnswered({ sentAt, writtenAt }: Beat): void {
-    const { clock, counts, onOpened, stream } = this.#parts;
+  #beatAnswered({ sentAt, sentBootTime, writtenAt }: Beat, answer: ServerMessage): void {
+    const { clock, counts, onAnswered } = this.#parts;
     const answeredAt = clock.monotonic();
     if (answeredAt - (writtenAt ?? answeredAt) > ANSWER_MS) counts.lateAnswers++;
     if (this.#answered === undefined || sentAt > this.#answered.sentAt) this.#answered = { sentAt, answeredAt };
     // Those before it are not waited for any more; their answers are stray.
     for (const [tag, beat] of this.#beats) if (beat.sentAt <= sentAt) this.#beats.delete(tag);
-    if (this.#session !== undefined) return;
-    this.#openedAt = answeredAt;
-    this.#session = {
+    const session = this.#session ?? this.#begin(answeredAt);
+    onAnswered(session, { sentAt: sentBootTime, answer });
+  }
+
+  #begin(now: number): LinkSession {
+    const { onOpened, stream } = this.#parts;
+    this.#openedAt = now;
+    const session: LinkSession = {
       server: this.#server,
       localAddress: stream.localAddress(),
       send: (message: LinkMessage) => stream.send(message, { signal: NEVER }),
       sendBehind: (message: LinkMessage) => stream.send(message, { signal: NEVER, behind: true }),
       signal: this.#over.signal,
     };
+    this.#session = session;
     onOpened(this);
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const message of held) this.#handOn(message);
+    return session;
   }
 
   #handOn(message: ServerMessage): void {

@@ -14,11 +14,20 @@ export interface LinkSession {
   readonly signal: AbortSignal;
 }
 
+/** A heartbeat and its answer. */
+export interface AnsweredHeartbeat {
+  /** Boot-time clock, milliseconds. */
+  readonly sentAt: number;
+  readonly answer: ServerMessage;
+}
+
 /** A part that uses the link. All members are called synchronously and in order: opened, received …, closed, opened … */
 export interface LinkUser {
   /** The server is known and the first heartbeat has been answered: results may be offered. */
   opened(session: LinkSession): void;
   /** Every message that no heartbeat or question of our own was waiting for. Returns whether it was this user's. */
   received(session: LinkSession, message: ServerMessage): boolean;
+  /** Each heartbeat that was answered, the first one after `opened`. */
+  answered?(session: LinkSession, beat: AnsweredHeartbeat): void;
   closed(session: LinkSession): void;
 }

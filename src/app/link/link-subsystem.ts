@@ -16,7 +16,7 @@ import { messageOf } from '../agent/managed-subsystem.js';
 import type { Subsystem } from '../agent/subsystem.js';
 import { type AnsweredBeat, Conversation, type LinkCounts } from './conversation.js';
 import { linkProblems } from './link-problems.js';
-import type { LinkSession, LinkUser } from './link-session.js';
+import type { AnsweredHeartbeat, LinkSession, LinkUser } from './link-session.js';
 import { RoleKeeper } from './role-keeper.js';
 
 /** Of another connection that is to take the link over, to its first heartbeat's answer. */
@@ -39,6 +39,8 @@ export interface LinkSubsystemParts {
   readonly auditHead: () => AuditHead | undefined;
   readonly newTag: () => string;
   readonly clock: Clock;
+  /** Milliseconds since the machine started, counting while it sleeps. */
+  readonly bootTime: () => number;
   /** From 0 up to, not with, 1. */
   readonly random: () => number;
   readonly logger: Logger;
@@ -254,13 +256,14 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
 
   /** A stream whose users are told when it opens: from then on it is the current one. */
   async #converse(index: number, onOpened: () => void, options: CallOptions): Promise<Conversation> {
-    const { link, addresses, facts, clock, newTag } = this.#parts;
+    const { link, addresses, facts, clock, bootTime, newTag } = this.#parts;
     const address = addresses[index];
     if (address === undefined) throw new AgentError('link.unreachable', { problem: NO_ADDRESS });
     const stream = await link.open(address, { ...facts(), session: ++this.#streams }, options);
     const conversation: Conversation = new Conversation({
       stream,
       clock,
+      bootTime,
       newTag,
       ownTags: this.#ownTags,
       counts: this.#counts,
@@ -271,6 +274,7 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
         onOpened();
       },
       onMessage: (session, message) => this.#received(session, message),
+      onAnswered: (session, beat) => this.#answered(session, beat),
     });
     this.#open.add(conversation);
     void conversation.ended.then(() => this.#ended(conversation));
@@ -341,6 +345,11 @@ export class LinkSubsystem implements Subsystem, ProblemSource {
     for (const user of this.#parts.users) if (this.#safely(() => user.received(session, message)) === true) return;
     this.#counts.unclaimed++;
     this.#parts.logger.debug('nobody takes a message of the control plane', { type: message.type });
+  }
+
+  #answered(session: LinkSession, beat: AnsweredHeartbeat): void {
+    if (session !== this.#current?.conversation.session) return;
+    for (const user of this.#parts.users) this.#safely(() => user.answered?.(session, beat));
   }
 
   #isOld(server: ServerFacts | undefined, { epoch }: ServerMessage): boolean {

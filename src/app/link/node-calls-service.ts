@@ -1,5 +1,5 @@
 import type { ControlPlaneNode, InstallProgress, NodelogEntry, OverlayPeer, OverlaySet } from '../../domain/link/calls.js';
-import type { LinkMessage } from '../../domain/link/model.js';
+import type { Aid, LinkMessage } from '../../domain/link/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { NodeCalls } from '../../ports/driving/node-calls.js';
 import type { PeerNode } from '../../ports/driving/node-streams.js';
@@ -17,18 +17,20 @@ export interface PeerBook {
   sync(node: PeerNode, self: OverlayPeer | undefined, options: CallOptions): Promise<OverlaySet>;
 }
 
-/** A control plane without a Kubernetes of its own: it knows no API servers, and passes news on. */
+/** What nodes ask a control plane, and tell it, outside of their streams. */
 export class NodeCallsService implements NodeCalls {
   readonly #news: NodeNews;
   readonly #peers: PeerBook;
+  readonly #apiServers: (aid: Aid) => readonly ControlPlaneNode[];
 
-  constructor(news: NodeNews, peers: PeerBook) {
+  constructor(news: NodeNews, peers: PeerBook, apiServers: (aid: Aid) => readonly ControlPlaneNode[]) {
     this.#news = news;
     this.#peers = peers;
+    this.#apiServers = apiServers;
   }
 
-  async controlPlaneNodes(): Promise<readonly ControlPlaneNode[]> {
-    return [];
+  async controlPlaneNodes({ identity }: PeerNode): Promise<readonly ControlPlaneNode[]> {
+    return this.#apiServers(identity.aid);
   }
 
   async manualSync(node: PeerNode, self: OverlayPeer | undefined, _ready: boolean, options: CallOptions): Promise<OverlaySet> {

@@ -12,11 +12,18 @@ import {
   type StreamChanges,
   type StreamParty,
 } from '../../domain/link/fence.js';
-import { heartbeatAnswer, readHeartbeat } from '../../domain/link/heartbeat.js';
+import { heartbeatAnswer, readHeartbeat, type VipWord } from '../../domain/link/heartbeat.js';
 import { type Capabilities, HEARTBEAT_TYPE, type LinkMessage, type Nid, type ServerFacts } from '../../domain/link/model.js';
 import { decodeStream, type StreamRecord, streamAgentOf, streamPrefix } from '../../domain/link/stream-record.js';
 import type { Clock } from '../../ports/clock.js';
-import type { NodeStream, NodeStreamHandler, NodeStreams, PeerNode, StreamEnd } from '../../ports/driving/node-streams.js';
+import type {
+  NodeIdentity,
+  NodeStream,
+  NodeStreamHandler,
+  NodeStreams,
+  PeerNode,
+  StreamEnd,
+} from '../../ports/driving/node-streams.js';
 import type { Logger } from '../../ports/logger.js';
 import type { ControlStore, StoreChange } from '../../ports/store/control-store.js';
 import { PrefixView } from '../store/prefix-view.js';
@@ -31,6 +38,8 @@ const LEAST_SPREAD_MS = 10_000;
 const COME_BACK_PER_SECOND = 100;
 /** An agent that is answered at all is one that is known. */
 const HEALTHY = { isHealthy: true, message: '' };
+/** On a stream that is not the current one nothing is said of who has what. */
+const NOT_HERE = { ...HEALTHY, vip: 'unknown' } as const;
 const IS_OLD: StreamEnd = { status: 'superseded', message: 'SUPERSEDED: this process has a newer stream' };
 /** An agent gives a move to another connection so long. */
 const DRAIN_MS = 20_000;
@@ -54,10 +63,14 @@ export interface NodeSessionsParts {
   readonly newId: () => string;
   /** Whether the users know what they must know before they see a stream: a result that nobody knows yet would be lost. */
   readonly isReady: () => boolean;
+  /** Whether a node has the virtual IP, as far as it is known at this moment; undefined where nobody decides it. */
+  readonly vip: (node: NodeIdentity) => VipWord | undefined;
 }
 
 /** What is counted, since the start. */
 export interface SessionCounters {
+  readonly opened: number;
+  readonly heartbeats: number;
   /** Messages that were nobody's: replies to what nobody asked, above all of older agents. */
   readonly unclaimed: number;
   readonly superseded: number;
@@ -77,7 +90,7 @@ export class NodeSessions implements NodeStreams {
   /** Until when two machines are said to have one node's certificate. */
   readonly #troubleUntil = new Map<Nid, number>();
   readonly #stop = new AbortController();
-  #counters: SessionCounters = { unclaimed: 0, superseded: 0, duplicates: 0 };
+  #counters: SessionCounters = { opened: 0, heartbeats: 0, unclaimed: 0, superseded: 0, duplicates: 0 };
 
   constructor(parts: NodeSessionsParts) {
     this.#parts = parts;
@@ -248,7 +261,7 @@ export class NodeSessions implements NodeStreams {
   }
 
   #countDuplicate(nid: Nid, turnedAway: string, stays: string): void {
-    this.#counters = { ...this.#counters, duplicates: this.#counters.duplicates + 1 };
+    this.#count('duplicates');
     this.#parts.logger.error('two machines have the certificate of one node', { nid, turnedAway, stays });
   }
 
@@ -261,6 +274,7 @@ export class NodeSessions implements NodeStreams {
       else this.#supersede(former, session.epoch);
     }
     this.#current.set(nid, session);
+    this.#count('opened');
     this.#parts.presence.opened(session);
     for (const user of this.#parts.users) user.opened(session);
   }
@@ -290,24 +304,23 @@ export class NodeSessions implements NodeStreams {
   }
 
   #supersede(session: OpenSession, epoch: bigint): void {
-    this.#counters = { ...this.#counters, superseded: this.#counters.superseded + 1 };
+    this.#count('superseded');
     session.end({ status: 'superseded', message: `SUPERSEDED epoch ${epoch}` });
     this.#closed(session);
   }
 
   #received(session: OpenSession, message: LinkMessage): void {
     if (session.signal.aborted) {
-      if (message.type === HEARTBEAT_TYPE) void session.answer(heartbeatAnswer(HEALTHY, message.tag));
+      if (message.type === HEARTBEAT_TYPE) void session.answer(heartbeatAnswer(NOT_HERE, message.tag));
     } else if (message.type === HEARTBEAT_TYPE) this.#beat(session, message);
-    else if (!this.#parts.users.some((user) => user.received(session, message))) {
-      this.#counters = { ...this.#counters, unclaimed: this.#counters.unclaimed + 1 };
-    }
+    else if (!this.#parts.users.some((user) => user.received(session, message))) this.#count('unclaimed');
   }
 
   /** Answered before anything is looked at: an older agent gives up after 10 s, whatever the store does (engine.md C6). */
   #beat(session: OpenSession, { tag, jsonB64 }: LinkMessage): void {
-    void session.send(heartbeatAnswer(HEALTHY, tag));
+    void session.send(heartbeatAnswer({ ...HEALTHY, vip: this.#parts.vip(session.identity) }, tag));
     session.sign();
+    this.#count('heartbeats');
     const { nid } = session.identity;
     if (this.#parts.presence.beat(nid, readHeartbeat(jsonB64)))
       this.#parts.logger.error('the audit log of a node has lost its end, or was written anew', { nid });
@@ -341,6 +354,10 @@ export class NodeSessions implements NodeStreams {
       this.#noteChange(nid, session.party, record);
       this.#supersede(session, record.epoch);
     }
+  }
+
+  #count(counter: keyof SessionCounters): void {
+    this.#counters = { ...this.#counters, [counter]: this.#counters[counter] + 1 };
   }
 
   #spreadMs(): number {

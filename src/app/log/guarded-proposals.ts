@@ -36,6 +36,7 @@ export class GuardedProposals implements Subsystem, NodeProposals {
   readonly #parts: GuardedProposalsParts;
   readonly #rates = new Map<Nid, Rate>();
   #objects: NodeObjects | undefined;
+  #limited = 0;
   #unsubscribe: (() => void) | undefined;
 
   constructor(parts: GuardedProposalsParts) {
@@ -57,10 +58,17 @@ export class GuardedProposals implements Subsystem, NodeProposals {
     this.#objects = undefined;
   }
 
+  /** Proposals that came too fast, since the start. */
+  get limited(): number {
+    return this.#limited;
+  }
+
   async propose(node: PeerNode, proposal: Proposal, options: CallOptions): Promise<ProposeResult> {
     const { nid } = node.identity;
-    if (!this.#rateOf(nid).take(this.#parts.clock.monotonic()))
+    if (!this.#rateOf(nid).take(this.#parts.clock.monotonic())) {
+      this.#limited += 1;
       throw new AgentError('log.too_many', { problem: `more than ${PROPOSALS_PER_SECOND} proposals in a second` });
+    }
     checkSize(proposal);
     const nodeId = this.#parts.nodeIdOf(node);
     if (nodeId === undefined) throw new AgentError('log.denied', { problem: `it is not known which node ${nid} is` });

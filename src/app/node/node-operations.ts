@@ -6,7 +6,9 @@ import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { DataPlane, ListenerStats } from '../../ports/dataplane/data-plane.js';
 import type { ListenerStatus } from '../../ports/dataplane/listener-status.js';
+import type { BalancerStatus } from '../../ports/driving/api-balancer.js';
 import type {
+  DataPlaneStatus,
   FleetStatus,
   LinkStatus,
   ListenerTraffic,
@@ -15,6 +17,7 @@ import type {
   Operations,
   OverlayStatus,
   StatusProblem,
+  VipStatus,
 } from '../../ports/driving/operations.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { ProblemSource } from '../../ports/node/problem-source.js';
@@ -40,10 +43,13 @@ export interface NodeOperationsParts {
   readonly metricsListen: () => string;
   /** Of an agent. */
   readonly link?: () => LinkStatus;
-  /** Of a control plane. */
+  /** Of a control plane, which carries no traffic. */
   readonly fleet?: () => FleetStatus;
   /** Of an agent. */
   readonly overlay?: () => OverlayStatus | undefined;
+  /** Of an agent. */
+  readonly apiBalancer?: () => BalancerStatus;
+  readonly vip?: () => VipStatus;
 }
 
 /** What this node is doing and what is wrong with it. */
@@ -55,7 +61,7 @@ export class NodeOperations implements Operations {
   }
 
   status(): NodeStatus {
-    const { agent, view, dataPlane, version, dataDir, startedAt, metricsListen, link, fleet, overlay } = this.#parts;
+    const { agent, view, version, dataDir, startedAt, metricsListen, link, fleet, overlay, apiBalancer, vip } = this.#parts;
     const { nodeId, hostname } = agent.identity();
     const states = agent.states();
     return {
@@ -73,16 +79,13 @@ export class NodeOperations implements Operations {
         objects: view.state.size,
         ageMs: this.#viewAgeMs(),
       },
-      dataPlane: {
-        ...dataPlane.info(),
-        failedListeners: this.#parts.listeners.failed().size,
-        activeConnections: dataPlane.stats().reduce((total, { active }) => total + active, 0),
-      },
       metricsListen: metricsListen(),
       problems: this.#problems(),
       ...(link === undefined ? {} : { link: link() }),
-      ...(fleet === undefined ? {} : { fleet: fleet() }),
+      ...(fleet === undefined ? { dataPlane: this.#dataPlane() } : { fleet: fleet() }),
       ...(overlay === undefined ? {} : { overlay: overlay() }),
+      ...(apiBalancer === undefined ? {} : { apiBalancer: apiBalancer() }),
+      ...(vip === undefined ? {} : { vip: vip() }),
     };
   }
 
@@ -108,6 +111,15 @@ export class NodeOperations implements Operations {
   traffic() {
     const { clock, dataPlane, view } = this.#parts;
     return { monotonicMs: clock.monotonic(), listeners: dataPlane.stats().map((stats) => trafficOf(stats, view.state)) };
+  }
+
+  #dataPlane(): DataPlaneStatus {
+    const { dataPlane, listeners } = this.#parts;
+    return {
+      ...dataPlane.info(),
+      failedListeners: listeners.failed().size,
+      activeConnections: dataPlane.stats().reduce((total, { active }) => total + active, 0),
+    };
   }
 
   /** Of a view that never was current: since the start. */

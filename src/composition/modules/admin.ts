@@ -30,8 +30,13 @@ export const nodeAdminModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.node)
     .toResolvedValue(
-      (resync, memory, overlay, etcd, audit, logger): NodeParts => ({ resync, memory, overlay, etcd, audit, logger }),
-      [NodeSubsystems.logConsumer, NodeSubsystems.engine, NodeSubsystems.overlay, NodePorts.etcd, Ports.audit, Ports.logger],
+      (resync, memory, overlay, etcd, apiBalancer, audit, logger): NodeParts => ({
+        ...{ resync, memory, overlay, etcd, apiBalancer, audit, logger },
+      }),
+      [
+        ...([NodeSubsystems.logConsumer, NodeSubsystems.engine, NodeSubsystems.overlay, NodePorts.etcd] as const),
+        ...([NodeSubsystems.balancer, Ports.audit, Ports.logger] as const),
+      ],
     )
     .inSingletonScope();
 });

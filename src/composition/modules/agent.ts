@@ -23,7 +23,9 @@ export const agentModule = new ContainerModule(({ bind }) => {
           startedAt,
           metricsListen: () => server.address,
           ...(container.isBound(UseCases.linkStatus) ? { link: container.get(UseCases.linkStatus) } : {}),
+          ...(container.isBound(UseCases.apiBalancer) ? { apiBalancer: container.get(UseCases.apiBalancer) } : {}),
           ...(container.isBound(UseCases.overlayStatus) ? { overlay: container.get(UseCases.overlayStatus) } : {}),
+          ...(container.isBound(UseCases.vipStatus) ? { vip: container.get(UseCases.vipStatus) } : {}),
         }),
       [
         Root.facts,

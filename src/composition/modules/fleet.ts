@@ -138,7 +138,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetPorts.sessions)
     .toResolvedValue(
-      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, book, cordons) =>
+      ({ store, fleetId, serverId }, clock, logger, presence, dispatcher, relay, vips, book, cordons, apiServers) =>
         new NodeSessions({
           store,
           clock,
@@ -148,11 +148,15 @@ function bindInstructions(bind: Bind): void {
           server: serverId,
           capabilities: new Set(CAPABILITIES),
           window: WINDOW,
-          users: [dispatcher, relay],
+          users: [dispatcher, relay, vips, apiServers],
           newId: randomUUID,
           isReady: () => book.hasLoaded && cordons.hasLoaded,
+          vip: (node) => vips.word(node),
         }),
-      [...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay, FleetPorts.book, FleetPorts.cordons],
+      [
+        ...([...common, FleetPorts.presence, FleetPorts.dispatcher, FleetPorts.sessionRelay] as const),
+        ...([FleetPorts.vips, FleetPorts.book, FleetPorts.cordons, FleetPorts.apiServers] as const),
+      ],
     )
     .inSingletonScope();
   bind(FleetUseCases.instructions)
@@ -200,7 +204,7 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(FleetSubsystems.fleet)
     .toResolvedValue(
-      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations, overlay, pushes) =>
+      ({ store }, clock, logger, presence, cordons, book, dispatcher, sessions, revocations, overlay, pushes, vips) =>
         new FleetSubsystem({
           presence,
           cordons,
@@ -211,6 +215,7 @@ function bindInstructions(bind: Bind): void {
           revocations,
           overlay,
           pushes,
+          vips,
         }),
       [
         ...common,
@@ -222,6 +227,7 @@ function bindInstructions(bind: Bind): void {
         FleetPorts.enrolmentView,
         FleetPorts.overlay,
         FleetPorts.peerPushes,
+        FleetPorts.vips,
       ],
     )
     .inSingletonScope();
@@ -239,6 +245,12 @@ function bindServers(bind: Bind): void {
     .toResolvedValue(
       (log, view, clock, names) => new GuardedProposals({ log, view, clock, nodeIdOf: (node) => names.nameOf(node) }),
       [Ports.log, Subsystems.logConsumer, Ports.clock, FleetPorts.names],
+    )
+    .inSingletonScope();
+  bind(FleetPorts.logHandler)
+    .toResolvedValue(
+      (log, proposals, clock) => new LogServiceHandler({ log, proposals, reads: nodeReads, clock }),
+      [Ports.log, FleetSubsystems.nodeProposals, Ports.clock],
     )
     .inSingletonScope();
   for (const port of ['l1', 'l2'] as const) {
@@ -282,16 +294,15 @@ function bindServers(bind: Bind): void {
         view,
         sessions,
         dispatcher,
-        log,
-        proposals,
+        handler,
         names,
         clock,
         logger,
         events,
         overlay,
         pushes,
+        apiServers,
       ) => {
-        const handler = new LogServiceHandler({ log, proposals, reads: nodeReads, clock });
         const nodeLogger = logger.child({ subsystem: 'nodes' });
         return new GrpcNodeServer({
           listen: listenOf(config.serverL2Listen),
@@ -305,6 +316,7 @@ function bindServers(bind: Bind): void {
               uploaded: (node, reply) => dispatcher.uploaded(node, reply),
             },
             new SyncedPeers(overlay, pushes),
+            (account) => apiServers.of(account),
           ),
           enrolment,
           revocations: view,
@@ -326,14 +338,14 @@ function bindServers(bind: Bind): void {
         FleetPorts.enrolmentView,
         FleetPorts.sessions,
         FleetPorts.dispatcher,
-        Ports.log,
-        FleetSubsystems.nodeProposals,
+        FleetPorts.logHandler,
         FleetPorts.names,
         Ports.clock,
         Ports.logger,
         FleetPorts.events,
         FleetPorts.overlay,
         FleetPorts.peerPushes,
+        FleetPorts.apiServers,
       ],
     )
     .inSingletonScope();

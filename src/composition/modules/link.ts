@@ -61,6 +61,8 @@ export const linkModule = new ContainerModule(({ bind }) => {
             ...[NodeSubsystems.engine, NodeSubsystems.renewal, NodeSubsystems.link, NodeSubsystems.overlay].map((token) =>
               container.get<ProblemSource>(token),
             ),
+            container.get(NodeSubsystems.balancer),
+            ...(container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : []),
           ].flatMap((source) => source.problems()),
       }),
       [Root.node, Root.container],
@@ -175,13 +177,13 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (dnsmasq, etcd, helm, join, kubernetes, overlay, removal) => ({
-        ...{ dnsmasq, helm, join, kubernetes, overlay, removal },
+      (dnsmasq, etcd, helm, join, kubernetes, overlay, removal, vip) => ({
+        ...{ dnsmasq, helm, join, kubernetes, overlay, removal, vip },
         etcd: new EtcdRemovalEffect(etcd),
       }),
       [
-        ...([NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join] as const),
-        ...([NodePorts.kubernetes, NodePorts.overlayEffect, NodePorts.removal] as const),
+        ...([NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes] as const),
+        ...([NodePorts.overlayEffect, NodePorts.removal, NodePorts.vipEffect] as const),
       ],
     )
     .inSingletonScope();
@@ -287,13 +289,16 @@ function bindLink(bind: Bind): void {
         link,
         engine,
         overlay,
+        balancer,
         sessions,
         journal,
         audit,
         clock,
         logger,
         instance,
+        container,
       ) => {
+        const vip = container.isBound(NodeSubsystems.vip) ? [container.get(NodeSubsystems.vip)] : [];
         const inRoot = (path: string) => under(root, path as AbsolutePath);
         return new LinkSubsystem({
           link,
@@ -312,20 +317,22 @@ function bindLink(bind: Bind): void {
             localApi: { host: '127.0.0.1', port: 6443 },
             nodeName: identity.hostname,
           }),
-          users: [engine, overlay, sessions],
+          users: [...vip, engine, overlay, balancer, sessions],
           version,
           nodeIp: config.nodeIp,
           auditHead: () => audit.head(),
           newTag: randomUUID,
           clock,
+          bootTime,
           random: Math.random,
           logger: logger.child({ subsystem: 'link' }),
         });
       },
       [
         ...([Root.facts, Root.node, NodePorts.link, NodeSubsystems.engine, NodeSubsystems.overlay] as const),
-        ...([NodePorts.interactiveSessions] as const),
+        ...([NodeSubsystems.balancer, NodePorts.interactiveSessions] as const),
         ...([NodePorts.journal, Ports.audit, Ports.clock, Ports.logger, NodePorts.instance] as const),
+        Root.container,
       ],
     )
     .inSingletonScope();

@@ -2,7 +2,6 @@ import { ContainerModule } from 'inversify';
 import type { FleetParts } from '../../adapters/admin/fleet-handlers.js';
 import { GrpcAdminServer } from '../../adapters/admin/grpc-admin-server.js';
 import { ExplainService } from '../../app/dataplane/explain-service.js';
-import { fleetStatus } from '../../app/fleet/fleet-status.js';
 import { noListeners, noTraffic } from '../../app/node/no-traffic.js';
 import { NodeOperations } from '../../app/node/node-operations.js';
 import { ControlPlaneSubsystem } from '../../app/resource/control-plane-subsystem.js';
@@ -42,19 +41,19 @@ export const serverModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.operations)
     .toResolvedValue(
-      ({ version, paths, startedAt }, { store, serverId }, agent, view, clock, log, audit, registered, presence, book) =>
+      ({ version, paths, startedAt }, { store }, agent, view, clock, log, audit, fleet, vips, metrics, metricsServer) =>
         new NodeOperations({
           agent,
           view,
           listeners: noListeners,
           dataPlane: noTraffic,
           clock,
-          sources: [log, store, audit],
+          sources: [log, store, audit, vips, metrics],
           version,
           dataDir: paths.dataDir,
           startedAt,
-          metricsListen: () => '',
-          fleet: () => fleetStatus({ server: serverId, registered, presence, book }),
+          metricsListen: () => metricsServer.address,
+          fleet,
         }),
       [
         Root.facts,
@@ -64,16 +63,17 @@ export const serverModule = new ContainerModule(({ bind }) => {
         Ports.clock,
         Ports.ownedLog,
         Ports.audit,
-        FleetPorts.enrolmentView,
-        FleetPorts.presence,
-        FleetPorts.book,
+        FleetPorts.status,
+        FleetPorts.vips,
+        Subsystems.metrics,
+        Servers.metrics,
       ],
     )
     .inSingletonScope();
   bind(UseCases.fleet)
     .toResolvedValue(
-      ({ config }, { backups }, instructions, nodes, tokens, certificates, sessions, audit, logger): FleetParts => ({
-        ...{ instructions, nodes, tokens, certificates, sessions, backups, audit, logger, account: config.serverAccount },
+      ({ config }, { backups }, instructions, nodes, tokens, certificates, sessions, vips, audit, logger): FleetParts => ({
+        ...{ instructions, nodes, tokens, certificates, sessions, vips, backups, audit, logger, account: config.serverAccount },
       }),
       [
         Root.facts,
@@ -83,6 +83,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
         FleetUseCases.tokens,
         FleetUseCases.certificates,
         FleetPorts.sessionRelay,
+        FleetPorts.vips,
         Ports.audit,
         Ports.logger,
       ],

@@ -31,6 +31,8 @@ export const leastGrades: Readonly<Record<string, AdminGrade>> = {
   '/holdfast.admin.v1.FleetService/ListTokens': 'viewer',
   '/holdfast.admin.v1.FleetService/RevokeToken': 'admin',
   '/holdfast.admin.v1.FleetService/Backup': 'admin',
+  '/holdfast.admin.v1.FleetService/ListVips': 'viewer',
+  '/holdfast.admin.v1.FleetService/MoveVip': 'admin',
   '/holdfast.admin.v1.CertificateService/CreateAdminCertificate': 'admin',
   '/holdfast.admin.v1.CertificateService/ListAdminCertificates': 'viewer',
   '/holdfast.admin.v1.NodeService/Resync': 'admin',
@@ -40,6 +42,8 @@ export const leastGrades: Readonly<Record<string, AdminGrade>> = {
   '/holdfast.admin.v1.NodeService/RemoveEtcdMember': 'admin',
   '/holdfast.admin.v1.NodeService/AddEtcdMember': 'admin',
   '/holdfast.admin.v1.NodeService/PromoteEtcdMember': 'admin',
+  '/holdfast.admin.v1.NodeService/GetApiBalancer': 'viewer',
+  '/holdfast.admin.v1.NodeService/RefreshApiBalancer': 'operator',
 };
 
 /** Undefined for a method that the table does not have: nobody may call it. */

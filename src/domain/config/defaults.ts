@@ -10,6 +10,8 @@ export function defaults(mode: Mode): Config {
     outboxCapacity: 4096,
     vipRange: known(ipv4Range(mode === 'dev' ? '127.192.0.0/16' : '10.192.0.0/16')),
     metricsListen: known(addressPort('127.0.0.1:9193')),
+    dnsListen: mode === 'dev' ? known(addressPort('127.0.0.1:15353')) : 'off',
+    dnsZone: ['holdfast'],
     threads: 'auto',
     connectTimeoutMs: 2_000,
     maxConnections: 'auto',
@@ -20,6 +22,8 @@ export function defaults(mode: Mode): Config {
     serverL1Listen: known(addressPort('0.0.0.0:9191')),
     serverL2Listen: known(addressPort('0.0.0.0:9192')),
     serverAdminListen: 'off',
+    // Beside an agent on the same machine, which has 9193.
+    serverMetricsListen: known(addressPort('127.0.0.1:9195')),
     serverHosts: [],
     serverAccount: aid('default'),
     serverEtcd: [],
@@ -31,6 +35,8 @@ export function defaults(mode: Mode): Config {
     kubectlDeny: [],
     auditOnFailure: 'refuse',
     overlayNetworks: [],
+    vipOnDisconnect: 'drop',
+    vipCandidates: [],
   };
 }
 

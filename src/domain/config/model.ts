@@ -1,8 +1,10 @@
+import type { DomainName } from '../dns/name.js';
 import type { Labels, NodeName } from '../identity/model.js';
 import type { PolicyType } from '../instruction/policy.js';
 import type { AddressPort, HostPort, IpAddress, Ipv4Range } from '../kernel/network.js';
 import type { AbsolutePath } from '../kernel/paths.js';
 import type { Aid } from '../link/model.js';
+import type { OnDisconnect } from '../vip/model.js';
 
 /** `dev` needs no root, touches no host file and listens on loopback only. */
 export type Mode = 'production' | 'dev';
@@ -31,6 +33,10 @@ export interface Config {
   readonly outboxCapacity: number;
   readonly vipRange: Ipv4Range;
   readonly metricsListen: AddressPort | 'off';
+  /** Where names are answered by DNS. */
+  readonly dnsListen: AddressPort | 'off';
+  /** Below which the names of services are. */
+  readonly dnsZone: DomainName;
   readonly threads: number | 'auto';
   readonly connectTimeoutMs: number;
   /** Open connections and UDP flows in all; `auto`: what the limit of open files leaves room for. */
@@ -47,6 +53,7 @@ export interface Config {
   readonly serverL2Listen: AddressPort;
   /** Where those who operate the control plane from elsewhere call. */
   readonly serverAdminListen: AddressPort | 'off';
+  readonly serverMetricsListen: AddressPort | 'off';
   /** Under which the servers are called, for their certificates; none: the names and addresses of the machine. */
   readonly serverHosts: readonly string[];
   /** Of the nodes that are enrolled. */
@@ -82,6 +89,13 @@ export interface Config {
   readonly overlayEndpoint?: IpAddress | 'none';
   /** Behind the node, for its peers to reach through it. */
   readonly overlayNetworks: readonly Ipv4Range[];
+  /** The virtual IP that this node may have; undefined: none. */
+  readonly vipAddress?: IpAddress;
+  /** Undefined: the one on whose network the address is. */
+  readonly vipInterface?: string;
+  readonly vipOnDisconnect: OnDisconnect;
+  /** Ids of nodes, or `control-planes` for every one that says that it is ready; none: the control plane has no virtual IP. */
+  readonly vipCandidates: readonly string[];
 }
 
 export interface SettingFacts {
@@ -157,6 +171,22 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'restart',
     value: 'address:port',
     help: 'where the metrics are served, or off',
+  },
+  dnsListen: {
+    path: 'dns.listen',
+    text: 'text',
+    of: nodes,
+    applies: 'restart',
+    value: 'address:port',
+    help: 'where names of services are answered by DNS, or off',
+  },
+  dnsZone: {
+    path: 'dns.zone',
+    text: 'text',
+    of: nodes,
+    applies: 'restart',
+    value: 'name',
+    help: 'domain of the names of services',
   },
   threads: {
     path: 'dataplane.threads',
@@ -237,6 +267,14 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'restart',
     value: 'address:port',
     help: 'where people with a certificate operate this server from elsewhere, or off',
+  },
+  serverMetricsListen: {
+    path: 'server.listen.metrics',
+    text: 'text',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'address:port',
+    help: 'where the metrics of this server are served, or off',
   },
   serverHosts: {
     path: 'server.hosts',
@@ -405,6 +443,38 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'restart',
     value: 'networks',
     help: 'IPv4 networks behind this node that its peers reach through it',
+  },
+  vipAddress: {
+    path: 'vip.address',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'address',
+    help: 'virtual IP of the control plane, which this node may get',
+  },
+  vipInterface: {
+    path: 'vip.interface',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'name',
+    help: 'interface for it; the one on whose network it is, unless given',
+  },
+  vipOnDisconnect: {
+    path: 'vip.onDisconnect',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'mode',
+    help: 'what its holder does without the control plane: drop or keep',
+  },
+  vipCandidates: {
+    path: 'vip.candidates',
+    text: 'list',
+    of: serverOnly,
+    applies: 'restart',
+    value: 'nodes',
+    help: 'nodes that may have the virtual IP: ids, or control-planes; none: there is no virtual IP',
   },
 };
 

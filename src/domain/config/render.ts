@@ -1,3 +1,4 @@
+import { formatName } from '../dns/name.js';
 import { formatDuration } from '../kernel/duration.js';
 import { formatAddressPort, formatHostPort, formatIpv4Range } from '../kernel/network.js';
 import type { Config, Setting } from './model.js';
@@ -21,7 +22,9 @@ export function renderSetting(setting: Setting, config: Config): string {
     case 'vipRange':
       return formatIpv4Range(config.vipRange);
     case 'metricsListen':
-    case 'serverAdminListen': {
+    case 'dnsListen':
+    case 'serverAdminListen':
+    case 'serverMetricsListen': {
       const listen = config[setting];
       return listen === 'off' ? listen : formatAddressPort(listen.address, listen.port);
     }
@@ -57,6 +60,15 @@ export function renderSetting(setting: Setting, config: Config): string {
       return config.overlayEndpoint ?? "the connection's";
     case 'overlayNetworks':
       return listed(config.overlayNetworks.map(formatIpv4Range), 'none');
+    case 'dnsZone':
+      return formatName(config.dnsZone).slice(0, -1);
+    case 'vipAddress':
+      return config.vipAddress ?? 'none';
+    case 'vipInterface':
+      return config.vipInterface ?? 'that of its network';
+    case 'vipCandidates':
+      return listed(config.vipCandidates, 'none');
+    case 'vipOnDisconnect':
     case 'logLevel':
     case 'outboxCapacity':
     case 'serverAccount':

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { nameBytes, parseName } from '../dns/name.js';
 import { isLabelKey, isLabelValue, type Labels, nodeName } from '../identity/model.js';
 import { policyTypes } from '../instruction/policy.js';
+import { DNS_LABEL } from '../kernel/dns-label.js';
 import { durationMs } from '../kernel/duration.js';
 import {
   addressPort,
@@ -14,7 +16,8 @@ import {
   portNumber,
 } from '../kernel/network.js';
 import { absolutePath } from '../kernel/paths.js';
-import { aid } from '../link/model.js';
+import { aid, nid } from '../link/model.js';
+import { disconnectModes } from '../vip/model.js';
 import { auditFailures, type Config, logLevels, type Mode } from './model.js';
 
 /** RFC 1918 and RFC 6598. */
@@ -32,8 +35,9 @@ export type ConfigLayer = Partial<Config>;
 
 /** Reads a file's data, or that of variables and flags put in the same shape. A custom issue's message says what was expected. */
 export function layerSchema(mode: Mode) {
-  const vip = z.strictObject({ range: mode === 'dev' ? devRange : productionRange });
+  const vip = vipGroup.extend({ range: mode === 'dev' ? devRange : productionRange });
   const metrics = z.strictObject({ listen: mode === 'dev' ? devListen : listen });
+  const dns = z.strictObject({ listen: mode === 'dev' ? devListen : listen, zone });
   return z
     .strictObject({
       nodeName: leaf('a DNS-1123 label: 1 to 63 characters of a-z, 0-9 and -, not at either end', textual(nodeName)),
@@ -45,6 +49,7 @@ export function layerSchema(mode: Mode) {
         .optional(),
       vip: vip.optional(),
       metrics: metrics.optional(),
+      dns: dns.optional(),
       dataplane: z
         .strictObject({
           threads: leaf('a whole number from 1 to 8, or auto', (value) => (value === 'auto' ? value : between(1, 8)(value))),
@@ -83,6 +88,8 @@ export function layerSchema(mode: Mode) {
           outboxCapacity: file.outbox?.capacity,
           vipRange: file.vip?.range,
           metricsListen: file.metrics?.listen,
+          dnsListen: file.dns?.listen,
+          dnsZone: file.dns?.zone,
           threads: file.dataplane?.threads,
           connectTimeoutMs: file.dataplane?.connectTimeout,
           maxConnections: file.dataplane?.maxConnections,
@@ -93,6 +100,7 @@ export function layerSchema(mode: Mode) {
           serverL1Listen: file.server?.listen?.l1,
           serverL2Listen: file.server?.listen?.l2,
           serverAdminListen: file.server?.listen?.admin,
+          serverMetricsListen: file.server?.listen?.metrics,
           serverHosts: file.server?.hosts,
           serverAccount: file.server?.account,
           serverEtcd: file.server?.etcd,
@@ -114,6 +122,10 @@ export function layerSchema(mode: Mode) {
           overlayCidr: file.overlay?.cidr,
           overlayEndpoint: file.overlay?.endpoint,
           overlayNetworks: file.overlay?.networks,
+          vipAddress: file.vip?.address,
+          vipInterface: file.vip?.interface,
+          vipOnDisconnect: file.vip?.onDisconnect,
+          vipCandidates: file.vip?.candidates,
         }),
     );
 }
@@ -149,6 +161,10 @@ const adminListen = leaf('address:port (IPv6 in brackets), an address alone for 
   return address === undefined || adminPort === undefined ? addressPort(value) : { address, port: adminPort };
 });
 
+const listen = leaf('address:port (IPv6 in brackets), or off', (value) =>
+  value === 'off' ? value : textual(addressPort)(value),
+);
+
 const port = leaf('address:port (IPv6 in brackets)', textual(addressPort));
 const account = leaf('1 to 63 of a-z, A-Z, 0-9, ., _ and -, beginning with a letter or digit', (value) => {
   try {
@@ -181,7 +197,7 @@ function etcdUrl(text: string): string | undefined {
 }
 
 const serverGroup = z.strictObject({
-  listen: z.strictObject({ l1: port, l2: port, admin: adminListen }).optional(),
+  listen: z.strictObject({ l1: port, l2: port, admin: adminListen, metrics: listen }).optional(),
   hosts: list('DNS names or IP addresses', (text) => (isHost(text) ? text : undefined)),
   account,
   etcd: list('http://host:port or https://host:port', etcdUrl),
@@ -227,9 +243,13 @@ const busyPoll = leaf(`1us to ${mostBusyPollUs}us, or off`, (value) => {
   return match === null ? undefined : between(1, mostBusyPollUs)(Number(match[1]));
 });
 
-const listen = leaf('address:port (IPv6 in brackets), or off', (value) =>
-  value === 'off' ? value : textual(addressPort)(value),
-);
+/** A suffix of names: with the two labels of a service and its namespace, and two of a port, there has to be room. */
+const MAX_ZONE_BYTES = 100;
+const zone = leaf('a domain of letters, digits and -, such as holdfast or cluster.local', (value) => {
+  const name = typeof value === 'string' ? parseName(value) : undefined;
+  const isDomain = name !== undefined && name.length > 0 && name.every((label) => DNS_LABEL.test(label));
+  return isDomain && nameBytes(name) <= MAX_ZONE_BYTES ? name : undefined;
+});
 const devListen = leaf('address:port on loopback, or off', (value) => {
   const result = value === 'off' ? value : textual(addressPort)(value);
   return result === undefined || result === 'off' || isLoopback(result.address) ? result : undefined;
@@ -246,6 +266,13 @@ const overlayGroup = z.strictObject({
     const range = ipv4Range(text);
     return range === undefined || range.prefixLength === 0 ? undefined : range;
   }),
+});
+const vipGroup = z.strictObject({
+  address: leaf('an IP address', textual(usableAddress)),
+  // IFNAMSIZ, and what would be read as an option or a path.
+  interface: leaf('the name of an interface, 1 to 15 characters', textual(interfaceName)),
+  onDisconnect: leaf(`one of ${disconnectModes.join(', ')}`, (value) => disconnectModes.find((mode) => mode === value)),
+  candidates: list('ids of nodes, or control-planes', (text) => (isNid(text) ? text : undefined)),
 });
 const devRange = leaf(
   'a network like 127.192.0.0/16: /8 to /28, of 127/8 (dev listens on loopback only), without bits behind the prefix',
@@ -269,6 +296,25 @@ const labels = z
     return Object.fromEntries(result);
   })
   .optional();
+
+/** Neither nobody's, nor this machine's alone, nor a group's. */
+function usableAddress(text: string) {
+  const address = ipAddress(text);
+  if (address === undefined || isLoopback(address) || /^(0\.|22[4-9]\.|2[345]\d\.|ff)/.test(address)) return undefined;
+  return address === '::' ? undefined : address;
+}
+
+function isNid(text: string): boolean {
+  try {
+    return nid(text) === text;
+  } catch {
+    return false;
+  }
+}
+
+function interfaceName(text: string): string | undefined {
+  return /^[^\s/:-][^\s/:]{0,14}$/.test(text) ? text : undefined;
+}
 
 function textual<T>(read: (text: string) => T | undefined): (value: unknown) => T | undefined {
   return (value) => (typeof value === 'string' ? read(value) : undefined);

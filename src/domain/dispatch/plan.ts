@@ -104,9 +104,15 @@ function cancelsOf(open: readonly KeptRow[], stream: StreamView | undefined): re
 export function dueAt(row: InstructionRow): number {
   if (row.state !== 'delivered') return row.expiresAt;
   const delivered = row.deliveredAt ?? row.issuedAt;
+  if (isPrompt(row.type)) return Math.max(row.expiresAt, delivered) + row.answerMs;
   if (row.journal === undefined) return delivered + row.answerMs;
   // It may run until its deadline, begun in the last moment, and its result is kept for a day.
   return Math.max(row.expiresAt, delivered + ANSWER_MS) + row.answerMs + RESULT_KEPT_MS;
+}
+
+/** Its answer comes at once or never: no agent keeps it. */
+function isPrompt(type: string): boolean {
+  return type === 'VIP_ASSIGN' || type === 'VIP_RELEASE';
 }
 
 /** What a cancelling comes to: what was never sent is not sent; for the rest its agent is asked. */

@@ -228,6 +228,11 @@ export const errorCodes = {
   },
   'dispatch.too_large': { kind: 'exhausted', retry: false, remedy: 'send less: an instruction takes 1 MiB of JSON' },
   'dispatch.too_many': { kind: 'exhausted', retry: true, remedy: 'wait until the node has answered some of what waits for it' },
+  'dns.not_served': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free the port: it is tried again by itself; or name another in dns.listen and start again',
+  },
   'dnsmasq.failed': {
     kind: 'internal',
     retry: true,
@@ -350,6 +355,42 @@ export const errorCodes = {
     retry: true,
     remedy: 'check the address, the name service and the firewall on the way to the control plane',
   },
+  'loadbalancer.bad_list': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'mend the list of API servers at the control plane; until then the last good one is balanced over',
+  },
+  'loadbalancer.foreign': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'move what /etc/haproxy/haproxy.cfg serves to another machine and remove the file, or remove HAProxy from this one',
+  },
+  'loadbalancer.not_changed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look into the journal of HAProxy; it is reloaded instead',
+  },
+  'loadbalancer.not_linked': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` for why there is no link; the last list goes on being balanced over',
+  },
+  'loadbalancer.not_served': {
+    kind: 'unavailable',
+    retry: true,
+    remedy:
+      'look into the journal of HAProxy for why it does not take its file, as a port that somebody else has; it is tried again',
+  },
+  'loadbalancer.refused': {
+    kind: 'internal',
+    retry: true,
+    remedy: 'install HAProxy 2.4 or newer; what it says of the file is in the message, and nothing was changed',
+  },
+  'loadbalancer.unusable': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'free disk space, and let nothing but a file stand at the place that is named',
+  },
   'log.changed': { kind: 'conflict', retry: false, remedy: 'take a snapshot: this is another log than the cursor names' },
   'log.clock_ahead': {
     kind: 'unavailable',
@@ -411,7 +452,8 @@ export const errorCodes = {
   'metrics.not_served': {
     kind: 'unavailable',
     retry: true,
-    remedy: 'free the port: it is tried again by itself; or name another in metrics.listen and start again',
+    remedy:
+      'free the port: it is tried again by itself; or name another in metrics.listen (server.listen.metrics of a server) and start again',
   },
   'outbound.failed': { kind: 'unavailable', retry: true, remedy: 'check that the target can be reached from this machine' },
   'outbound.refused': { kind: 'denied', retry: false, remedy: 'name a target outside this machine, over http or https' },
@@ -517,7 +559,42 @@ export const errorCodes = {
     retry: true,
     remedy: 'mend what is named, then run the same command again: what is gone already is no failure',
   },
+  'vip.conflict': {
+    kind: 'conflict',
+    retry: true,
+    remedy: 'ask again with `holdfast vip list`: another change of the holder was under way',
+  },
   'vip.exhausted': { kind: 'exhausted', retry: true, remedy: 'delete services, or wait until a released address is free again' },
+  'vip.no_candidate': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'name a node that is online and one of `vip.candidates`: `holdfast vip list` shows them',
+  },
+  'vip.no_interface': {
+    kind: 'invalid',
+    retry: true,
+    remedy: 'name an interface that is there in `vip.interface`, or an address of one of its networks in `vip.address`',
+  },
+  'vip.not_configured': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'set `vip.address` on this node, or take it out of `vip.candidates` of the control plane',
+  },
+  'vip.not_in_force': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'look at `holdfast status` of the node; the control plane has asked another one meanwhile',
+  },
+  'vip.not_set': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'run the agent as root, or with CAP_NET_ADMIN and CAP_NET_RAW',
+  },
+  'vip.off': {
+    kind: 'unimplemented',
+    retry: false,
+    remedy: 'set `vip.candidates` of the control plane, and start it again',
+  },
   'vip.range_changed': { kind: 'invalid', retry: false, remedy: 'put `vip.range` back: it is set once for a log' },
   'vip.unavailable': { kind: 'conflict', retry: false, remedy: 'leave `spec.vip` out, or name a free address of the range' },
 } as const satisfies Record<string, CodeFacts>;

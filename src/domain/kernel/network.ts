@@ -123,7 +123,7 @@ export function hostPort(text: string, fallback: PortNumber): HostPort | undefin
   return host === undefined || port === undefined || !isHost(host) ? undefined : { host, port };
 }
 
-export function formatHostPort({ host, port }: HostPort): string {
+export function formatHostPort({ host, port }: { readonly host: string; readonly port: number }): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 

@@ -49,6 +49,8 @@ export interface Paths {
   readonly overlayKey: AbsolutePath;
   /** Which configuration of dnsmasq was seen to be served. */
   readonly dnsmasqMemory: AbsolutePath;
+  /** The newest list of API servers, which HAProxy balances over. */
+  readonly apiServers: AbsolutePath;
   /** Folders of the programs that instructions run. */
   readonly run: AbsolutePath;
   /** Beside the data directory, which goes before it: that this node is being removed. */
@@ -98,6 +100,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     viewDb: inDataDir('view.db'),
     overlayKey: inDataDir('overlay.key'),
     dnsmasqMemory: inDataDir('dnsmasq.json'),
+    apiServers: inDataDir('api-servers.json'),
     run: inDataDir('run'),
     removal: `${base === '/' ? '' : base}.removal` as AbsolutePath,
   };

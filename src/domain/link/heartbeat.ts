@@ -23,9 +23,15 @@ export interface Heartbeat {
   readonly auditHead: AuditHead | undefined;
 }
 
+const vipWords = ['holder', 'other', 'unknown'] as const;
+/** Whether the node has the virtual IP, as far as the server knows at this moment. */
+export type VipWord = (typeof vipWords)[number];
+
 export interface HeartbeatAnswer {
   readonly isHealthy: boolean;
   readonly message: string;
+  /** Undefined for a server that does not say it: being answered is enough for a holder to go on. */
+  readonly vip?: VipWord | undefined;
 }
 
 export function heartbeatMessage(beat: Heartbeat, tag: string): LinkMessage {
@@ -59,7 +65,9 @@ export function heartbeatAnswer(answer: HeartbeatAnswer, tag: string): LinkMessa
 /** As `readHeartbeat`. Which type it comes under says nothing: answers are known by their tag. */
 export function readHeartbeatAnswer(jsonB64: string): HeartbeatAnswer | undefined {
   const fields = readObject(jsonB64);
-  return fields === undefined ? undefined : { isHealthy: fields.isHealthy === true, message: text(fields.message) };
+  if (fields === undefined) return undefined;
+  const vip = vipWords.find((word) => word === fields.vip);
+  return { isHealthy: fields.isHealthy === true, message: text(fields.message), ...(vip === undefined ? {} : { vip }) };
 }
 
 function readHead(value: unknown): AuditHead | undefined {

@@ -1,10 +1,12 @@
 import type { AuditHead } from '../audit/model.js';
-import type { Nid, RegistrationId } from './model.js';
+import type { Aid, Nid, RegistrationId } from './model.js';
 
 /** A server that has said nothing for so long is taken for dead (engine.md E12). */
 export const SERVER_SILENCE_MS = 15_000;
 /** A node is offline after so much silence, or after so long without any server that has it. */
 export const NODE_SILENCE_MS = 30_000;
+/** A server of which nothing was heard for so long has ended; its nodes are offline by then. */
+export const SERVER_END_MS = 60_000;
 
 export const presencePrefix = 'presence/node/';
 export const presenceKey = (nid: Nid) => `${presencePrefix}${nid}`;
@@ -29,6 +31,8 @@ export interface Presence {
   readonly auditHead: AuditHead | undefined;
   /** Empty, or what is wrong with it as a whole: two machines that call themselves this node. */
   readonly problem: string;
+  /** Of one that says it is a control plane of Kubernetes: its account, and the address that it says it has. */
+  readonly controlPlane?: { readonly aid: Aid; readonly address: string } | undefined;
 }
 
 /** What a server writes each 5 s: its wall clock. */
@@ -58,6 +62,11 @@ export function nodeState(silence: Silence): NodeState {
   return silence.nodeMs > NODE_SILENCE_MS ? 'offline' : 'online';
 }
 
+/** Of a node that nobody has spoken of since the server began that is asked: it had no time yet to come back. */
+export function unheardState(sinceStartMs: number): NodeState {
+  return sinceStartMs > NODE_SILENCE_MS ? 'offline' : 'unknown';
+}
+
 /** Which of two heads is kept, and whether the newer one shows that the log's end was cut or written anew. */
 export function judgeHead(kept: AuditHead | undefined, said: AuditHead): { readonly head: AuditHead; readonly isCut: boolean } {
   if (kept === undefined || said.sequence > kept.sequence) return { head: said, isCut: false };
@@ -73,7 +82,10 @@ export function encodePresence({ auditHead, ...rest }: Presence): string {
 export function decodePresence(text: string): Presence {
   const stored = JSON.parse(text) as Stored;
   const { auditHead } = stored;
-  return { ...stored, auditHead: auditHead && { sequence: BigInt(auditHead.sequence), digest: auditHead.digest } };
+  return {
+    ...stored,
+    auditHead: auditHead && { sequence: BigInt(auditHead.sequence), digest: auditHead.digest },
+  };
 }
 
 type Stored = Omit<Presence, 'auditHead'> & { readonly auditHead?: { readonly sequence: string; readonly digest: string } };

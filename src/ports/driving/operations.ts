@@ -1,7 +1,10 @@
 import type { Protocol } from '../../domain/dataplane/model.js';
 import type { LinkKind } from '../../domain/overlay/model.js';
+import type { DropReason } from '../../domain/vip/hold.js';
+import type { Generation } from '../../domain/vip/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { ListenerStats } from '../dataplane/data-plane.js';
+import type { BalancerStatus } from './api-balancer.js';
 
 export interface SubsystemStatus {
   readonly name: string;
@@ -49,10 +52,43 @@ export interface FleetStatus {
   readonly nodes: number;
   readonly online: number;
   readonly offline: number;
-  /** Their server has gone, and no other has them yet. */
+  /** Their server has gone, and no other has them yet; or this one began just now. */
   readonly unknown: number;
   /** Unfinished instructions. */
   readonly unanswered: number;
+  /** Nodes whose streams are at this replica. */
+  readonly links: number;
+  /** Nodes that follow the log at this replica. */
+  readonly followers: number;
+  /** All that live, this one too, by id. */
+  readonly replicas: readonly ReplicaStatus[];
+  /** What it keeps everything in. */
+  readonly stores: readonly StoreStatus[];
+  /** Its own: of its authorities, and of the ports that are open. */
+  readonly certificates: readonly CertificateStatus[];
+}
+
+export interface ReplicaStatus {
+  readonly id: string;
+  /** Since it last said that it lives, milliseconds; 0 for the one that is asked. */
+  readonly silentMs: number;
+}
+
+export interface StoreStatus {
+  /** `control`: nodes, certificates, instructions and so on; `log`: services and endpoints. */
+  readonly name: 'control' | 'log';
+  readonly backend: 'embedded' | 'etcd';
+  /** Wall clock, milliseconds; undefined while it answers. */
+  readonly failingSince: number | undefined;
+  /** How long the newest call took that it answered; undefined before the first. */
+  readonly answeredInMs: number | undefined;
+}
+
+export interface CertificateStatus {
+  /** `registration`, `registration root` … */
+  readonly name: string;
+  /** Wall clock, milliseconds. */
+  readonly expiresAt: number;
 }
 
 /** A node's place in the overlay, as it was when it was read last. */
@@ -81,6 +117,38 @@ export interface OverlayPeerStatus {
   readonly ranges: readonly string[];
 }
 
+export interface DataPlaneStatus {
+  readonly threads: number;
+  readonly listeners: number;
+  readonly listenerBudget: number;
+  readonly failedListeners: number;
+  readonly activeConnections: number;
+  readonly connectionLimit: number;
+}
+
+/** A node's part in the virtual IP of the control plane. */
+export interface VipStatus {
+  readonly address: string;
+  /** Whether this node has it. */
+  readonly held: boolean;
+  /** Since when it has it or has it not, wall clock. */
+  readonly since: number;
+  /** For how long the kernel keeps it if nobody says anything any more; 0 where it is not held. */
+  readonly leftMs: number;
+  /** Of the last change that was applied. */
+  readonly generation: Generation;
+  /** It is held without the control plane. */
+  readonly alone: boolean;
+  /** What happened to it, since the start of the process. */
+  readonly counts: {
+    readonly taken: number;
+    /** Times that a third hand had removed or changed it. */
+    readonly removedByOthers: number;
+    /** Times that the node gave it up by itself, by why. */
+    readonly dropped: Readonly<Record<DropReason, number>>;
+  };
+}
+
 export interface NodeStatus {
   readonly version: string;
   readonly mode: string;
@@ -91,14 +159,8 @@ export interface NodeStatus {
   readonly ready: boolean;
   readonly subsystems: readonly SubsystemStatus[];
   readonly log: { readonly revision: bigint; readonly logId: string; readonly objects: number; readonly ageMs: number };
-  readonly dataPlane: {
-    readonly threads: number;
-    readonly listeners: number;
-    readonly listenerBudget: number;
-    readonly failedListeners: number;
-    readonly activeConnections: number;
-    readonly connectionLimit: number;
-  };
+  /** Not of a control plane, which carries no traffic. */
+  readonly dataPlane?: DataPlaneStatus | undefined;
   readonly metricsListen: string;
   /** Not empty: degraded. */
   readonly problems: readonly StatusProblem[];
@@ -108,6 +170,10 @@ export interface NodeStatus {
   readonly fleet?: FleetStatus | undefined;
   /** Of an agent, once the overlay was read. */
   readonly overlay?: OverlayStatus | undefined;
+  /** Of an agent. */
+  readonly apiBalancer?: BalancerStatus | undefined;
+  /** Of an agent that may have the virtual IP. */
+  readonly vip?: VipStatus | undefined;
 }
 
 export interface NodeEvent {

@@ -1,6 +1,7 @@
 import type { InstructionKey, Reply } from '../../domain/instruction/model.js';
 import type { Row } from '../../domain/instruction/row.js';
 import type { Epoch } from '../../domain/link/model.js';
+import type { Generation } from '../../domain/vip/model.js';
 import type { CallOptions } from '../call-options.js';
 import type { ProblemSource } from '../node/problem-source.js';
 
@@ -16,7 +17,9 @@ export type JournalChange =
   | ({ readonly change: 'set_aside'; readonly key: InstructionKey; readonly reply: StoredReply } & Secret)
   | { readonly change: 'remove'; readonly key: InstructionKey }
   /** The highest of the fleet's streams. */
-  | { readonly change: 'epoch'; readonly fleet: string; readonly epoch: Epoch };
+  | { readonly change: 'epoch'; readonly fleet: string; readonly epoch: Epoch }
+  /** Of the virtual IP's last change that was applied. */
+  | { readonly change: 'vip'; readonly fleet: string; readonly generation: Generation };
 
 /** Sealed on disk, where the journal has a sealer. */
 interface Secret {
@@ -85,6 +88,9 @@ export interface Journal extends ProblemSource {
 
   /** Undefined when it is not kept. @throws AgentError `journal.unavailable` */
   payload(key: InstructionKey, options: CallOptions): Promise<string | undefined>;
+
+  /** Of the virtual IP's last change; 0 when none is known. @throws AgentError `journal.unavailable` */
+  vipGeneration(fleet: string, options: CallOptions): Promise<Generation>;
 
   /** Tombstones (finished, without reply) beyond the limits go. Repeats nothing and loses nothing else. @throws AgentError `journal.unavailable` */
   prune(limits: TombstoneLimits, options: CallOptions): Promise<void>;

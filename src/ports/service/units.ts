@@ -11,4 +11,11 @@ export interface Units {
    * @throws AgentError `service.failed` with what its manager says, also when it takes longer than 20 s
    */
   restart(unit: string, options: CallOptions): Promise<void>;
+
+  /**
+   * Resolves when a unit that runs was told to read its files again, and its own check of them passed; it may still be reading. After an
+   * abort it was told or not.
+   * @throws AgentError `service.failed` as `restart`, also for one that does not run
+   */
+  reload(unit: string, options: CallOptions): Promise<void>;
 }

@@ -1,26 +1,46 @@
 import { describe, expect, test } from 'vitest';
+import type { NodeName } from '../../../src/domain/identity/model.js';
+import type { Nid } from '../../../src/domain/link/model.js';
+import { formatNodeInfo, type NodeInfo, nodeInfoKey } from '../../../src/domain/node/model.js';
+import type { FakeControlStore } from '../../fakes/fake-control-store.js';
 import { fleetCliRig } from '../../support/fleet-cli-rig.js';
-import { agentFacts, n1, n2, settle } from '../../support/fleet-rig.js';
+import { agentFacts, n1, n2, options, settle } from '../../support/fleet-rig.js';
+
+async function bindName(store: FakeControlStore, nid: Nid, name: string): Promise<void> {
+  await store.commit([], [{ key: `log/name-of/${nid}`, value: name }], options);
+}
+
+function infoOf(hostname: string): NodeInfo {
+  return {
+    ...{ hostname, architecture: 'x64', addresses: [], cpu: { count: 2 }, versions: {}, version: '1' },
+    ...{ labels: {}, subsystems: {} },
+  };
+}
 
 describe('nodes', () => {
   test('who there is and how it is', async () => {
-    const { cli, connect, registrations, clock } = await fleetCliRig();
+    const { cli, connect, registrations, clock, store, cluster } = await fleetCliRig();
     registrations.register(n2);
+    await bindName(store, n1, 'web-1');
+    await clock.advance(30_001);
     clock.setWall(Date.now());
     const { beat } = await connect();
     await beat('b', { status: 'ready', version: '1.2.3' });
     const { out, err } = await cli(['nodes']);
     expect(out.replace(/\d+s ago/, 'AGO   ')).toBe(
       [
-        'NODE  STATE    STATUS  SEEN    VERSION  OS         ADDRESS         UNANSWERED',
-        'n1    online   ready   AGO     1.2.3    debian-12  192.0.2.1:4000  0',
-        'n2    offline  -       never   -        debian-12  -               0',
+        'NODE  HOST   STATE    STATUS  SEEN    VERSION  OS         ADDRESS         UNANSWERED',
+        'n1    web-1  online   ready   AGO     1.2.3    debian-12  192.0.2.1:4000  0',
+        'n2    -      offline  -       never   -        debian-12  -               0',
         '',
       ].join('\n'),
     );
     expect(err).toBe('');
     const { nodes } = JSON.parse((await cli(['nodes', '-o', 'json'])).out);
     expect(nodes).toMatchObject([{ node: 'n1', state: 'online', registeredAt: '2026-01-01T00:00:00.000Z' }, { node: 'n2' }]);
+    cluster.write({ key: nodeInfoKey('web-1' as NodeName), value: formatNodeInfo(infoOf('web-1.example')) });
+    expect((await cli(['nodes'])).out).toContain('\nn1    web-1.example  online ');
+    expect((await cli(['describe', 'node/n1'])).out).toContain('hostname: web-1.example');
   });
 
   test('B4: what is wrong with one is said', async () => {
@@ -42,7 +62,7 @@ describe('nodes', () => {
   test('cordon and uncordon', async () => {
     const { cli } = await fleetCliRig();
     expect(await cli(['cordon', 'n1'])).toEqual({ code: 0, out: 'node/n1 cordoned\n', err: '' });
-    expect((await cli(['nodes'])).out).toContain('offline,cordoned');
+    expect((await cli(['nodes'])).out).toContain('unknown,cordoned');
     expect((await cli(['uncordon', 'n1', '-o', 'json'])).out).toContain('"cordoned": false');
     expect(await cli(['cordon', 'n9'])).toMatchObject({ code: 1, err: expect.stringContaining('there is no node n9') });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import type { ListenerTraffic } from '../../../src/ports/driving/operations.js';
+import type { FleetStatus, ListenerTraffic } from '../../../src/ports/driving/operations.js';
 import { cliRig } from '../../support/cli-rig.js';
 import { endpoint } from '../../support/listeners.js';
 
@@ -110,14 +110,77 @@ describe('status', () => {
     vi.useRealTimers();
   });
 
-  test('of a control plane: its fleet', async () => {
+  test('of an agent: its part in the virtual IP', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 31, 12, 3) });
     const { cli, operations } = await cliRig();
-    const fleet = { server: 's1', nodes: 3, online: 1, offline: 1, unknown: 1, unanswered: 4 };
-    operations.current = { ...operations.current, fleet };
-    const lines = (await cli(['status'])).out.split('\n');
-    expect(lines).toContain('replica     s1');
-    expect(lines).toContain('fleet       3 nodes: 1 online, 1 offline, 1 unknown; 4 unanswered instructions');
-    expect(JSON.parse((await cli(['status', '-o', 'json'])).out)).toMatchObject({ fleet });
+    const since = Date.UTC(2026, 0, 31, 12);
+    const counts = { taken: 1, removedByOthers: 0, dropped: { gap: 0, silence: 0, conflict: 0, expired: 0 } };
+    const vip = { address: '10.9.0.100', held: true, since, leftMs: 23_000, generation: 7n, alone: false, counts };
+    const row = async () => (await cli(['status'])).out.split('\n').find((line) => line.startsWith('virtual'));
+    operations.current = { ...operations.current, vip };
+    expect(await row()).toBe('virtual IP  10.9.0.100 here for 3m, for 23s more unless it is confirmed, generation 7');
+    operations.current = { ...operations.current, vip: { ...vip, alone: true } };
+    expect(await row()).toContain('generation 7, held without the control plane');
+    operations.current = { ...operations.current, vip: { ...vip, held: false, leftMs: 0 } };
+    expect(await row()).toBe('virtual IP  10.9.0.100 not here, generation 7');
+    const json = JSON.parse((await cli(['status', '-o', 'json'])).out);
+    expect(json.vip).toMatchObject({ address: '10.9.0.100', held: false, generation: 7 });
+    vi.useRealTimers();
+  });
+
+  test('of a control plane: its fleet, its replicas, its stores and its certificates, and no data plane', async () => {
+    atNoon();
+    const { cli, operations } = await cliRig();
+    const [name, backend] = ['control' as const, 'etcd' as const];
+    const silentFor12s = Date.UTC(2026, 0, 31, 12, 2, 48);
+    const fleet: FleetStatus = {
+      ...{ server: 's1', nodes: 3, online: 1, offline: 1, unknown: 1, unanswered: 4, links: 1, followers: 1 },
+      replicas: [
+        { id: 's1', silentMs: 0 },
+        { id: 's2', silentMs: 3_400 },
+      ],
+      stores: [
+        { name, backend, failingSince: undefined, answeredInMs: 3.0615 },
+        { name: 'log', backend, failingSince: silentFor12s, answeredInMs: 2 },
+        { name, backend: 'embedded', failingSince: undefined, answeredInMs: undefined },
+      ],
+      certificates: [
+        { name: 'nodes', expiresAt: Date.UTC(2026, 3, 30) },
+        { name: 'node root', expiresAt: Date.UTC(2026, 0, 30, 12, 3) },
+      ],
+    };
+    operations.current = { ...operations.current, mode: 'production', dataPlane: undefined, fleet };
+    expect((await cli(['status'])).out).toBe(
+      [
+        'NODE           n1',
+        'state          ready',
+        'mode           production',
+        'version        1.2.3',
+        'up             3m',
+        'data           /data',
+        'log            revision 7, 3 objects, current 1s ago',
+        'metrics        http://127.0.0.1:9193/metrics',
+        'replica        s1',
+        'others         s2 3s ago',
+        'fleet          3 nodes: 1 online, 1 offline, 1 unknown; 4 unanswered instructions',
+        'links          1 nodes, 1 of them follow the log here',
+        'control store  etcd, answered in 3.1 ms',
+        'log store      etcd, does not answer for 12s',
+        'control store  embedded, not asked yet',
+        '',
+        'SUBSYSTEM  STATE  SINCE  REASON',
+        'dataplane  ready  3m',
+        '',
+        'CERTIFICATE  ENDS',
+        'nodes        2026-04-30  in 88d',
+        'node root    2026-01-30  24h ago',
+        '',
+      ].join('\n'),
+    );
+    const { fleet: shown, dataPlane } = JSON.parse((await cli(['status', '-o', 'json'])).out);
+    expect(shown).toMatchObject({ nodes: 3, links: 1, replicas: [{}, { id: 's2', silentMs: 3_400 }] });
+    expect(dataPlane).toBeUndefined();
+    vi.useRealTimers();
   });
 
   test('of one that is not ready yet', async () => {

@@ -49,6 +49,10 @@ describe('apply', () => {
     expect(got).toMatchObject({ code: 0, out: expect.stringContaining('web') });
     expect(got.err).toMatch(/^as of revision 1, known to be the newest \d+\.\d s ago\n$/);
     expect((await cli(['describe', 'service/web', '--stale'])).err).toContain('as of revision 1');
+    const stop = new AbortController();
+    const watched = await cli(['watch', 'services', '--stale'], { signal: stop.signal, onOut: () => stop.abort() });
+    expect(watched).toMatchObject({ out: expect.stringMatching(/^1 {2}added {2}service\/web {2}/) });
+    expect(watched.err).toMatch(/^as of revision \d+, known to be the newest \d+\.\d s ago\n/);
     expect((await cli(['get', '--at-least', 'x'])).code).toBe(2);
   });
 

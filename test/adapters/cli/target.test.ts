@@ -76,7 +76,7 @@ describe('verbs over the network', () => {
     const rig = await remoteAdminRig();
     const admin = await rig.pair('admin');
     expect(await rig.remoteCli(admin, ['cordon', 'n1'])).toMatchObject({ code: 0, out: 'node/n1 cordoned\n' });
-    expect((await rig.remoteCli(admin, ['nodes'])).out).toContain('offline,cordoned');
+    expect((await rig.remoteCli(admin, ['nodes'])).out).toContain('unknown,cordoned');
     const env = { HOLDFAST_ADMIN: `localhost:${rig.server.port}`, HOLDFAST_ADMIN_CERT: await rig.folderOf(admin) };
     expect((await run(['nodes', '-o', 'json'], { env })).out).toContain('"cordoned": true');
   });

@@ -130,7 +130,7 @@ describe('the judge and the real dnsmasq', () => {
 
 describe('UPDATE_DNSMASQ on a real dnsmasq', () => {
   const config = (address: string) => `address=/node.example/${address}\n`;
-  const context = { ...options, task: 'none' as TaskId, step: undefined, reached: async () => {} };
+  const context = { ...options, task: 'none' as TaskId, receivedAt: 0, step: undefined, reached: async () => {} };
 
   async function node() {
     const disk = await onDisk();

@@ -19,5 +19,11 @@ const effect = new DnsmasqEffect({
   sha256,
   boot: 'boot-1',
 });
-const context = { signal: new AbortController().signal, task: 'none' as TaskId, step: undefined, reached: async () => {} };
+const context = {
+  signal: new AbortController().signal,
+  task: 'none' as TaskId,
+  receivedAt: 0,
+  step: undefined,
+  reached: async () => {},
+};
 await effect.run({ do: 'update_dnsmasq', contents }, context);

@@ -49,7 +49,7 @@ async function cluster(flags?: readonly string[]) {
   const steps: string[] = [];
   const remove = (text: string, step?: string) => {
     const reached = async (now: string) => void steps.push(now);
-    const context: EffectContext = { ...options, task: 'none' as TaskId, step, reached };
+    const context: EffectContext = { ...options, task: 'none' as TaskId, receivedAt: 0, step, reached };
     return effect.run({ do: 'remove_etcd_member', address: ipAddress(text) ?? ('none' as IpAddress) }, context);
   };
   const list = async () => (await members.list(true, options)).map(({ name }) => name).toSorted();

@@ -73,6 +73,7 @@ function agent(port: number) {
     auditHead: () => undefined,
     newTag: () => randomUUID(),
     clock,
+    bootTime: () => clock.monotonic(),
     random: () => 0.01,
     logger: new FakeLogger(),
   });

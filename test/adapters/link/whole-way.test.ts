@@ -56,6 +56,7 @@ async function agent({ world, address }: Awaited<ReturnType<typeof rig>>) {
     auditHead: () => world.audit.head(),
     newTag: () => crypto.randomUUID(),
     clock,
+    bootTime: () => clock.monotonic(),
     random: () => 0,
     logger: new FakeLogger(),
   });

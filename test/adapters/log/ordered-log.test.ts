@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, test } from 'vitest';
 import { EtcdOrderedLog } from '../../../src/adapters/log/etcd-ordered-log.js';
 import { SqliteOrderedLog } from '../../../src/adapters/log/sqlite-ordered-log.js';
+import { MeteredLog } from '../../../src/adapters/metrics/metered-log.js';
 import type { OrderedLog } from '../../../src/ports/log/ordered-log.js';
 import { type LogUnderTest, orderedLogContract } from '../../contract/ordered-log.contract.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
@@ -17,6 +18,13 @@ orderedLogContract('fake', async () => {
   const clock = new FakeClock();
   const others = noOthers();
   const log = new FakeOrderedLog({ clock, others: () => others.newest });
+  return { log, clock, others, close: () => log.close() };
+});
+
+orderedLogContract('metered', async () => {
+  const clock = new FakeClock();
+  const others = noOthers();
+  const log = new MeteredLog(new FakeOrderedLog({ clock, others: () => others.newest }), clock);
   return { log, clock, others, close: () => log.close() };
 });
 

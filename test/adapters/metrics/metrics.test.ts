@@ -30,6 +30,7 @@ function setUp(parts: Partial<PrometheusServerParts> = {}) {
     status: () => operations.status(),
     listeners: () => state.listeners,
     outbox: () => ({ depth: 4, capacity: 10, dropped: state.dropped, nextSequence: outboxSequence(5n) }),
+    dns: () => [{ type: 'A', rcode: 'NOERROR', count: 3 }],
     checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     reconciles: () => ({ runs: state.runs, seconds: 0.5 }),
   });
@@ -108,6 +109,7 @@ describe('the text', () => {
       'holdfast_drops_total{namespace="default",service="a",port="http",reason="limit"}': 0,
       'holdfast_endpoints{namespace="default",service="a",port="http",state="ejected"}': 0,
       'holdfast_endpoints_declared{namespace="default",service="a",port="http"}': 2,
+      'holdfast_dns_queries_total{type="A",rcode="NOERROR"}': 3,
       holdfast_connection_limit: 4_096,
       holdfast_health_targets: 0,
       'holdfast_health_checks_total{result="succeeded"}': 0,

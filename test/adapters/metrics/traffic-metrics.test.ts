@@ -48,6 +48,7 @@ function metricsOf(listeners: () => readonly ListenerTraffic[], link?: () => Lin
   return new PrometheusMetrics({
     status: () => status,
     listeners,
+    dns: () => [{ type: 'A', rcode: 'NOERROR', count: 3 }],
     checks: () => ({ targets: 3, succeeded: 20, failed: 1 }),
     outbox: () => ({ depth: 0, capacity: 1, dropped: 0n, nextSequence: 1n as never }),
     reconciles: () => ({ runs: 0, seconds: 0 }),

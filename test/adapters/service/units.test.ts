@@ -34,6 +34,8 @@ restart)
   [ -e "$unit.installed" ] || { echo "Failed to restart $unit: Unit $unit not found." >&2; exit 5; }
   if [ -s "$unit.installed" ]; then rm -f "$unit.started"; cat "$unit.installed" >&2; exit 1; fi
   date +%s%6N > "$unit.started";;
+reload)
+  [ -e "$unit.started" ] || { echo "$unit is not active, cannot reload." >&2; exit 1; };;
 esac
 `,
   );

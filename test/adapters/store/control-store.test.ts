@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
+import { MeteredStore } from '../../../src/adapters/metrics/metered-store.js';
 import { EtcdControlStore } from '../../../src/adapters/store/etcd-control-store.js';
 import { SqliteControlStore } from '../../../src/adapters/store/sqlite-control-store.js';
 import { controlStoreContract } from '../../contract/control-store.contract.js';
@@ -20,6 +21,11 @@ controlStoreContract('sqlite', async () => {
     await rm(folder, { recursive: true, force: true });
   };
   return { store, close };
+});
+
+controlStoreContract('metered', async () => {
+  const fake = Object.assign(new FakeControlStore(), { open: async () => {}, close: async () => {}, problems: () => [] });
+  return { store: new MeteredStore(fake, new FakeClock()), close: async () => {} };
 });
 
 let etcd: EtcdRig;

@@ -49,7 +49,8 @@ test('what it cannot have is a problem until it has it, and no reason to stop; t
     subject: 'metrics',
     reason: '127.0.0.1:9193 cannot be bound: EADDRINUSE',
     since,
-    remedy: 'free the port: it is tried again by itself; or name another in metrics.listen and start again',
+    remedy:
+      'free the port: it is tried again by itself; or name another in metrics.listen (server.listen.metrics of a server) and start again',
   };
   expect(subsystem.problems()).toEqual([problem]);
   // Half of 1 s, 2 s and 4 s: chance adds nothing here.

@@ -6,6 +6,7 @@ import { OwnCertificates } from '../../../src/app/certificate/own-certificates.j
 import { sweepEnrolment } from '../../../src/app/certificate/sweep.js';
 import type { AdminGrade } from '../../../src/domain/certificate/model.js';
 import type { Pair } from '../../../src/ports/certificate/pair-store.js';
+import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
 import { FakeAuthorityMaker, FakeCertificateAuthority } from '../../fakes/fake-certificate-authority.js';
 import { fakeCsr, parseFakeCertificate } from '../../fakes/fake-certificates.js';
 import { FakeClock } from '../../fakes/fake-clock.js';
@@ -102,8 +103,10 @@ describe('the first admin', () => {
     );
     const own = new OwnCertificates({ maker, authorities, clock, randomBytes });
     const disk: { pair: Pair | undefined } = { pair: undefined };
+    const audit = new FakeAuditLog();
+    await audit.open(options);
     const config = {
-      ...{ store, own, clock, account: acme },
+      ...{ store, own, clock, account: acme, audit, server: 's1', sha256: (text: string) => `digest of ${text}` },
       keep: async (pair: Pair) => {
         disk.pair = pair;
       },
@@ -111,20 +114,27 @@ describe('the first admin', () => {
         disk.pair = undefined;
       },
     };
-    return { config, disk, first: () => makeFirstAdmin(config, options) };
+    return { config, disk, audit, first: () => makeFirstAdmin(config, options) };
   }
 
   test('is made once for a control plane, and may do everything', async () => {
     const store = new FakeControlStore();
-    const { disk, first } = await replica(store);
+    const { disk, audit, first } = await replica(store);
     expect(await first()).toBe(true);
     const { identity, serial } = parseFakeCertificate(disk.pair?.certificate ?? '');
     expect(identity).toEqual({ role: 'admin', aid: acme, name: 'first', grade: 'admin' });
     expect(store.dump()).toContain(`enrol/admin/${serial}`);
     expect(store.dump()).not.toContain(disk.pair?.privateKey);
+    const record = { who: 'server:s1', tag: serial, type: 'admin.create_certificate admin', rule: 'first start' };
+    const payloadDigest = 'digest of ["acme","first","admin"]';
+    expect(audit.records).toEqual([
+      { ...record, payloadDigest, line: 'decision', result: 'allowed' },
+      { ...record, payloadDigest, line: 'outcome', result: 'done' },
+    ]);
     disk.pair = undefined;
     expect(await first()).toBe(false);
     expect(disk.pair).toBeUndefined();
+    expect(audit.records).toHaveLength(2);
   });
 
   test('of two replicas that start at once one has it', async () => {
@@ -134,13 +144,27 @@ describe('the first admin', () => {
     const made = await Promise.all(replicas.map(({ first }) => first()));
     expect(made.toSorted()).toEqual([false, true]);
     expect(replicas.map(({ disk }) => disk.pair !== undefined)).toEqual(made);
+    const outcomes = replicas.map(({ audit }) => audit.records.at(-1)?.result);
+    expect(outcomes.toSorted()).toEqual(['another replica was first', 'done']);
   });
 
   test('what could not be put on the disk is not said to be made', async () => {
     const store = new FakeControlStore();
-    const { config } = await replica(store);
+    const { config, audit } = await replica(store);
     const full = { ...config, keep: () => Promise.reject(new Error('no space left on device')) };
     await expect(makeFirstAdmin(full, options)).rejects.toThrow('no space');
+    expect(audit.records.at(-1)).toMatchObject({ line: 'outcome', result: 'failed' });
     expect(await makeFirstAdmin(config, options)).toBe(true);
+  });
+
+  test('H1: what cannot be audited is not done', async () => {
+    const store = new FakeControlStore();
+    const { disk, audit, first } = await replica(store);
+    audit.fill();
+    await expect(first()).rejects.toMatchObject({ code: 'audit.not_written' });
+    expect(disk.pair).toBeUndefined();
+    expect(store.dump()).not.toContain('enrol/admin/');
+    audit.free();
+    expect(await first()).toBe(true);
   });
 });

@@ -256,13 +256,18 @@ describe('F7: a token that is not good', () => {
 
 describe('F7: limits', () => {
   test('ten failed tries a minute an address', async () => {
-    const { clock, register, token } = enrolmentRig();
+    const { clock, register, token, service, store } = enrolmentRig();
     for (let i = 0; i < 10; i += 1) await expect(register({ token: 'x' })).rejects.toMatchObject(refusal);
     const good = await token();
     await expect(register({ token: good })).rejects.toMatchObject({ code: 'certificate.too_many' });
     await register({ ...machine('m2'), token: await token(), address: '192.0.2.2' });
     await clock.advance(MINUTE);
     await register({ token: good });
+    expect(service.counters).toEqual({ registered: 2, refused: 10, limited: 1, failed: 0 });
+    const another = await token();
+    store.setUnavailable(true);
+    await expect(register({ token: another })).rejects.toMatchObject({ code: 'store.unavailable' });
+    expect(service.counters.failed).toBe(1);
   });
 
   test('fifty a second in all', async () => {

@@ -35,6 +35,17 @@ describe('tokens', () => {
     ]);
   });
 
+  test('are counted as the replica knows them', async () => {
+    const { clock, register, token, view, seen } = enrolmentRig();
+    await token(undefined, 1_000);
+    await token();
+    await register({ token: await token() });
+    await seen();
+    expect(view.tokens()).toEqual({ open: 2, used: 1, expired: 0 });
+    await clock.advance(1_000);
+    expect(view.tokens()).toEqual({ open: 1, used: 1, expired: 1 });
+  });
+
   test('that were taken back cannot be used', async () => {
     const { register, token, tokens } = enrolmentRig();
     const text = await token();

@@ -270,7 +270,7 @@ describe('results', () => {
     await say('ERROR', 'a', 'unknown type RESULT_ACK');
     expect(stream.told).toEqual(['GET_NODE_STATUS a']);
     expect(await state()).toBe('done');
-    expect(dispatcher.counters).toEqual({ repeated: 1, stray: 0, lost: 0 });
+    expect(dispatcher.counters).toEqual({ stored: 1, repeated: 1, stray: 0, lost: 0 });
   });
 
   test('the first one stands; a later one is counted, and acknowledged again', async () => {

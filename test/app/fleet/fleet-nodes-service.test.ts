@@ -10,6 +10,7 @@ describe('the nodes of the fleet', () => {
     const { registrations, connect, nodes, send, clock } = await fleetRig();
     registrations.register(n2);
     registrations.register(n1);
+    await clock.advance(30_001);
     const { beat } = await connect();
     await beat('b', { status: 'ready', version: '1.2.3' });
     await send({ nid: n2 });

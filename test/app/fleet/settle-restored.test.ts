@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { settleRestored } from '../../../src/app/fleet/settle-restored.js';
 import { decodeStream, streamPrefix } from '../../../src/domain/link/stream-record.js';
+import { decodeVipRecord, encodeVipRecord } from '../../../src/domain/vip/fleet.js';
 import { FakeControlStore } from '../../fakes/fake-control-store.js';
 import { base64, fleetOn, fleetRig, n1, n2, options, settle, tagOf } from '../../support/fleet-rig.js';
 
@@ -23,6 +24,21 @@ describe('a store that was put back', () => {
     expect(decodeStream(kept?.value ?? '').epoch).toBe(1n + 2n ** 32n);
     const restored = await fleetOn(copy, clock, { registrations });
     expect((await restored.connect()).facts.epoch).toBe(2n + 2n ** 32n);
+  });
+
+  test('V1: a virtual IP is given to nobody before whoever has got it since has lost it, under a generation that nobody has seen', async () => {
+    const { store, clock } = await fleetRig();
+    const [key, other] = ['vip/acme', 'vip/none'];
+    const held = { generation: 7n, phase: 'held' as const, node: n1, wanted: '' as const, failures: 0, since: 1 };
+    await store.commit([], [{ key, value: encodeVipRecord(held) }], options);
+    await store.commit([], [{ key: other, value: encodeVipRecord({ ...held, phase: 'free', node: '' }) }], options);
+    await settleRestored(store, clock.now(), options);
+    const kept = (await store.list('vip/', options)).map(({ value }) => decodeVipRecord(value));
+    const generation = 7n + 2n ** 32n;
+    expect(kept).toEqual([
+      { ...held, phase: 'releasing', generation, since: clock.now() },
+      { ...held, phase: 'releasing', node: '', generation, since: clock.now() },
+    ]);
   });
 
   test('A14: what was not finished is not sent again, and a result that comes after all stands', async () => {

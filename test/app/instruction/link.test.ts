@@ -63,7 +63,6 @@ describe('what is never answered', () => {
 
 describe('types that are not built', () => {
   test.each([
-    ['VIP_RELEASE', 'ERROR NOT_BUILT: VIP_RELEASE is not built yet in this version of the agent'],
     ['REINSTALL_NODE', "ERROR DENIED: this node's policy does not allow it: instructions.deny: REINSTALL_NODE"],
     [
       'UPGRADE_NODE_K8S',
@@ -77,18 +76,6 @@ describe('types that are not built', () => {
     await process.settle();
     expect(session.dump()).toBe(`t1 ${answer}`);
     expect(world.disk.dump()).toBe(`t1 ${type} acked 0 refused`);
-  });
-
-  test('A18: VIP_ASSIGN is silent, also when it is repeated', async () => {
-    const world = new InstructionWorld();
-    const process = await world.start();
-    const session = process.connect();
-    process.deliver('VIP_ASSIGN', 't1', { generation: 1 });
-    await process.settle(1);
-    process.deliver('VIP_ASSIGN', 't1', { generation: 1 });
-    await process.settle();
-    expect(session.sent).toEqual([]);
-    expect(world.disk.dump()).toBe('t1 VIP_ASSIGN finished 0 refused');
   });
 });
 

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { encodeAnswer, replyBytes } from '../../../src/app/instruction/encode.js';
-import { decodePayload, parseExact } from '../../../src/app/instruction/payload.js';
+import { decodePayload } from '../../../src/app/instruction/payload.js';
 import { NO_CONTENT } from '../../../src/domain/instruction/model.js';
+import { parseExact } from '../../../src/domain/kernel/exact-json.js';
 import { base64 } from '../../support/instruction-rig.js';
 
 const limits = { type: 'X', mayBeEmpty: false, maxPayloadBytes: 1_024 };

@@ -53,7 +53,7 @@ class Bench {
     });
     return {
       ...{ id: `fleet-a\n${tag}`, row, run, scheduling: usual, bytes: 0, rule: 'default', failure: errorAnswer },
-      ...{ startBefore: Number.POSITIVE_INFINITY, expires: false },
+      ...{ startBefore: Number.POSITIVE_INFINITY, expires: false, received: undefined },
       ...facts,
     };
   }

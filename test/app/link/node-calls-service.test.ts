@@ -16,7 +16,7 @@ const reply = { type: 'X', tag: 't', jsonB64: '' };
 
 const nobody = { sync: async () => ({ peers: [], address: '' }) };
 
-test('knows no API servers, asks for peers where they are known, and passes news on', async () => {
+test('asks for API servers and peers where they are known, and passes news on', async () => {
   const news: unknown[] = [];
   const peers = { sync: async () => ({ peers: [], address: '10.78.0.1/16' }) };
   const tell = {
@@ -25,9 +25,9 @@ test('knows no API servers, asks for peers where they are known, and passes news
     installProgress: (_: PeerNode, made: unknown) => news.push(made),
     uploaded: async (_: PeerNode, message: unknown) => void news.push(message),
   };
-  const service = new NodeCallsService(tell, peers);
+  const service = new NodeCallsService(tell, peers, (aid) => [{ vpnIp: aid, kubeEndpoint: 'e' }]);
   const self = { pubKey: 'k', endpointIp: '', ip: '', extraAllowedIps: [] };
-  expect(await service.controlPlaneNodes()).toEqual([]);
+  expect(await service.controlPlaneNodes(node)).toEqual([{ vpnIp: 'acme', kubeEndpoint: 'e' }]);
   expect(await service.manualSync(node, self, true, options)).toEqual({ peers: [], address: '10.78.0.1/16' });
   await service.updateStatus(node, 'READY');
   await service.addNodelog(node, entry);
@@ -37,7 +37,7 @@ test('knows no API servers, asks for peers where they are known, and passes news
 });
 
 test('what nobody wants to know goes nowhere', async () => {
-  const service = new NodeCallsService({}, nobody);
+  const service = new NodeCallsService({}, nobody, () => []);
   await service.updateStatus(node, 'READY');
   await service.addNodelog(node, entry);
   await service.installProgress(node, progress);

@@ -96,6 +96,7 @@ describe('E17', () => {
     await expect(proposals.propose(peer('n-web'), of(), options)).rejects.toMatchObject({ code: 'log.too_many' });
     await clock.advance(1_000);
     expect(refused(await tries(21, 'n-web'))).toBe(1);
+    expect(proposals.limited).toBe(12);
   });
 
   test('1,000 objects; what is there can still be changed and removed', async () => {

@@ -105,7 +105,7 @@ describe('status', () => {
     ]);
     for (let number = 0; number < 100; number++) listeners.set(`default/s${number}/http`, state);
     const { problems, dataPlane } = operations.status();
-    expect([problems.length, problems.at(-1)?.reason, dataPlane.failedListeners]).toEqual([
+    expect([problems.length, problems.at(-1)?.reason, dataPlane?.failedListeners]).toEqual([
       51,
       '51 more listeners cannot listen',
       101,

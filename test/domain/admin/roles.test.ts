@@ -20,7 +20,9 @@ describe('G1: who may call what', () => {
       'FleetService/ListInstructions',
       'FleetService/ListNodes',
       'FleetService/ListTokens',
+      'FleetService/ListVips',
       'FleetService/WatchInstructions',
+      'NodeService/GetApiBalancer',
       'NodeService/ListEtcdMembers',
       'NodeService/ListJournal',
     ]);
@@ -33,6 +35,7 @@ describe('G1: who may call what', () => {
       'FleetService/CancelInstruction',
       'FleetService/CordonNode',
       'FleetService/Send',
+      'NodeService/RefreshApiBalancer',
       'NodeService/SyncOverlay',
     ]);
   });

@@ -106,6 +106,8 @@ describe('planReload', () => {
       ['outboxCapacity', 'restart'],
       ['vipRange', 'restart'],
       ['metricsListen', 'restart'],
+      ['dnsListen', 'restart'],
+      ['dnsZone', 'restart'],
       ['threads', 'restart'],
       ['connectTimeoutMs', 'live'],
       ['maxConnections', 'restart'],
@@ -116,6 +118,7 @@ describe('planReload', () => {
       ['serverL1Listen', 'restart'],
       ['serverL2Listen', 'restart'],
       ['serverAdminListen', 'restart'],
+      ['serverMetricsListen', 'restart'],
       ['serverHosts', 'restart'],
       ['serverAccount', 'restart'],
       ['serverEtcd', 'restart'],
@@ -137,6 +140,10 @@ describe('planReload', () => {
       ['overlayCidr', 'restart'],
       ['overlayEndpoint', 'restart'],
       ['overlayNetworks', 'restart'],
+      ['vipAddress', 'restart'],
+      ['vipInterface', 'restart'],
+      ['vipOnDisconnect', 'restart'],
+      ['vipCandidates', 'restart'],
     ]);
   });
 });

@@ -32,6 +32,8 @@ describe('defaults', () => {
     outboxCapacity: 4096,
     vipRange: { network: '10.192.0.0', prefixLength: 16 },
     metricsListen: { address: '127.0.0.1', port: 9193 },
+    dnsListen: 'off',
+    dnsZone: ['holdfast'],
     threads: 'auto',
     connectTimeoutMs: 2_000,
     maxConnections: 'auto',
@@ -42,6 +44,7 @@ describe('defaults', () => {
     serverL1Listen: { address: '0.0.0.0', port: 9191 },
     serverL2Listen: { address: '0.0.0.0', port: 9192 },
     serverAdminListen: 'off',
+    serverMetricsListen: { address: '127.0.0.1', port: 9195 },
     serverHosts: [],
     serverAccount: 'default',
     serverEtcd: [],
@@ -53,13 +56,23 @@ describe('defaults', () => {
     kubectlDeny: [],
     auditOnFailure: 'refuse',
     overlayNetworks: [],
+    vipOnDisconnect: 'drop',
+    vipCandidates: [],
   };
 
   test.each<{ name: string; mode: Mode; file?: ConfigFile; config: unknown }>([
     { name: 'production without a file', mode: 'production', config: production },
     { name: 'an empty file', mode: 'production', file: file(null), config: production },
     { name: 'empty groups written out', mode: 'production', file: file({ vip: {}, metrics: {} }), config: production },
-    { name: 'dev', mode: 'dev', config: { ...production, vipRange: { network: '127.192.0.0', prefixLength: 16 } } },
+    {
+      name: 'dev',
+      mode: 'dev',
+      config: {
+        ...production,
+        vipRange: { network: '127.192.0.0', prefixLength: 16 },
+        dnsListen: { address: '127.0.0.1', port: 15353 },
+      },
+    },
   ])('$name', ({ mode, file, config }) => {
     expect(configOf({ mode, file })).toEqual(config);
     expect(defaults(mode)).toEqual(config);
@@ -80,8 +93,15 @@ test('every setting, from a file', () => {
     labels: { 'topology.kubernetes.io/zone': 'a', empty: '' },
     readyTimeout: '5m',
     outbox: { capacity: 1 },
-    vip: { range: '100.64.0.0/10' },
+    vip: {
+      range: '100.64.0.0/10',
+      address: 'fd09:0::64',
+      interface: 'bond0.7',
+      onDisconnect: 'keep',
+      candidates: 'control-planes',
+    },
     metrics: { listen: '[::1]:9193' },
+    dns: { listen: '10.0.0.1:53', zone: 'cluster.local' },
     dataplane: {
       threads: 8,
       connectTimeout: '500ms',
@@ -91,7 +111,7 @@ test('every setting, from a file', () => {
     },
     log: { staleAfter: '1m' },
     server: {
-      listen: { l1: '127.0.0.1:1', l2: '127.0.0.1:2', admin: '127.0.0.1:3' },
+      listen: { l1: '127.0.0.1:1', l2: '127.0.0.1:2', admin: '127.0.0.1:3', metrics: '[::]:4' },
       hosts: ['a.example'],
       account: 'acme',
       ...etcd,
@@ -115,6 +135,8 @@ test('every setting, from a file', () => {
     outboxCapacity: 1,
     vipRange: { network: '100.64.0.0', prefixLength: 10 },
     metricsListen: { address: '::1', port: 9193 },
+    dnsListen: { address: '10.0.0.1', port: 53 },
+    dnsZone: ['cluster', 'local'],
     threads: 8,
     connectTimeoutMs: 500,
     maxConnections: 10_000_000,
@@ -125,6 +147,7 @@ test('every setting, from a file', () => {
     serverL1Listen: { address: '127.0.0.1', port: 1 },
     serverL2Listen: { address: '127.0.0.1', port: 2 },
     serverAdminListen: { address: '127.0.0.1', port: 3 },
+    serverMetricsListen: { address: '::', port: 4 },
     serverHosts: ['a.example'],
     serverAccount: 'acme',
     serverEtcd: ['https://etcd.example:2379'],
@@ -146,6 +169,10 @@ test('every setting, from a file', () => {
     overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
     overlayEndpoint: '192.0.2.1',
     overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
+    vipAddress: 'fd09::64',
+    vipInterface: 'bond0.7',
+    vipOnDisconnect: 'keep',
+    vipCandidates: ['control-planes'],
   });
 });
 
@@ -158,6 +185,8 @@ test('every setting, from variables and from flags', () => {
     outboxCapacity: '16',
     vipRange: '192.168.0.0/24',
     metricsListen: 'off',
+    dnsListen: '127.0.0.123:53',
+    dnsZone: 'svc.example.',
     threads: 'auto',
     connectTimeoutMs: '1m',
     maxConnections: '1',
@@ -168,6 +197,7 @@ test('every setting, from variables and from flags', () => {
     serverL1Listen: '127.0.0.1:1',
     serverL2Listen: '[::1]:2',
     serverAdminListen: '0.0.0.0',
+    serverMetricsListen: 'off',
     serverHosts: 'a.example,10.0.0.1',
     serverAccount: 'acme',
     serverEtcd: 'http://10.0.0.1:2379,http://[fd00::1]:2379',
@@ -189,6 +219,10 @@ test('every setting, from variables and from flags', () => {
     overlayCidr: '10.78.0.0/16',
     overlayEndpoint: 'none',
     overlayNetworks: '10.1.0.0/24',
+    vipAddress: '10.9.0.100',
+    vipInterface: 'eth0',
+    vipOnDisconnect: 'keep',
+    vipCandidates: 'n1,control-planes',
   };
   const config = {
     nodeName: 'node-a',
@@ -198,6 +232,8 @@ test('every setting, from variables and from flags', () => {
     outboxCapacity: 16,
     vipRange: { network: '192.168.0.0', prefixLength: 24 },
     metricsListen: 'off',
+    dnsListen: { address: '127.0.0.123', port: 53 },
+    dnsZone: ['svc', 'example'],
     threads: 'auto',
     connectTimeoutMs: 60_000,
     maxConnections: 1,
@@ -208,6 +244,7 @@ test('every setting, from variables and from flags', () => {
     serverL1Listen: { address: '127.0.0.1', port: 1 },
     serverL2Listen: { address: '::1', port: 2 },
     serverAdminListen: { address: '0.0.0.0', port: 9194 },
+    serverMetricsListen: 'off',
     serverHosts: ['a.example', '10.0.0.1'],
     serverAccount: 'acme',
     serverEtcd: ['http://10.0.0.1:2379', 'http://[fd00::1]:2379'],
@@ -234,6 +271,10 @@ test('every setting, from variables and from flags', () => {
     overlayCidr: { network: '10.78.0.0', prefixLength: 16 },
     overlayEndpoint: 'none',
     overlayNetworks: [{ network: '10.1.0.0', prefixLength: 24 }],
+    vipAddress: '10.9.0.100',
+    vipInterface: 'eth0',
+    vipOnDisconnect: 'keep',
+    vipCandidates: ['n1', 'control-planes'],
   };
   const environment = Object.fromEntries(settingNames.map((setting) => [variableOf(setting), texts[setting]]));
   expect(configOf({ flags: texts })).toEqual(config);
@@ -249,6 +290,8 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_OUTBOX_CAPACITY --outbox-capacity',
     'HOLDFAST_VIP_RANGE --vip-range',
     'HOLDFAST_METRICS_LISTEN --metrics-listen',
+    'HOLDFAST_DNS_LISTEN --dns-listen',
+    'HOLDFAST_DNS_ZONE --dns-zone',
     'HOLDFAST_DATAPLANE_THREADS --dataplane-threads',
     'HOLDFAST_DATAPLANE_CONNECT_TIMEOUT --dataplane-connect-timeout',
     'HOLDFAST_DATAPLANE_MAX_CONNECTIONS --dataplane-max-connections',
@@ -259,6 +302,7 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_SERVER_LISTEN_L1 --server-listen-l1',
     'HOLDFAST_SERVER_LISTEN_L2 --server-listen-l2',
     'HOLDFAST_SERVER_LISTEN_ADMIN --server-listen-admin',
+    'HOLDFAST_SERVER_LISTEN_METRICS --server-listen-metrics',
     'HOLDFAST_SERVER_HOSTS --server-hosts',
     'HOLDFAST_SERVER_ACCOUNT --server-account',
     'HOLDFAST_SERVER_ETCD --server-etcd',
@@ -280,6 +324,10 @@ test('names of variables and flags follow from the path in the file', () => {
     'HOLDFAST_OVERLAY_CIDR --overlay-cidr',
     'HOLDFAST_OVERLAY_ENDPOINT --overlay-endpoint',
     'HOLDFAST_OVERLAY_NETWORKS --overlay-networks',
+    'HOLDFAST_VIP_ADDRESS --vip-address',
+    'HOLDFAST_VIP_INTERFACE --vip-interface',
+    'HOLDFAST_VIP_ON_DISCONNECT --vip-on-disconnect',
+    'HOLDFAST_VIP_CANDIDATES --vip-candidates',
   ]);
 });
 
@@ -294,6 +342,17 @@ test.each([
   ['client.server.installer', 'https://get.example/'],
   ['server.listen.admin', 'control.example:9194'],
   ['server.listen.admin', '0.0.0.0:0'],
+  ['vip.address', '10.9.0'],
+  ['vip.address', '127.0.0.1'],
+  ['vip.address', '0.0.0.0'],
+  ['vip.address', '224.0.0.18'],
+  ['vip.address', 'ff02::12'],
+  ['vip.address', '::'],
+  ['vip.interface', '-eth0'],
+  ['vip.interface', 'a/b'],
+  ['vip.interface', 'sixteen-letters-x'],
+  ['vip.onDisconnect', 'hold'],
+  ['vip.candidates', ['n 1']],
   ['server.listen.admin', 'on'],
   ['server.listen.admin', 9194],
   ['server.hosts', 'a..example'],
@@ -388,20 +447,22 @@ describe('problems', () => {
     {
       name: 'a key that resembles none',
       value: { vip: { whatever: 1 } },
-      problems: ['holdfast.yaml:20: vip.whatever: unknown key, expected one of range'],
+      problems: [
+        'holdfast.yaml:20: vip.whatever: unknown key, expected one of range, address, interface, onDisconnect, candidates',
+      ],
     },
     {
       name: 'the whole file is a list',
       value: [],
       problems: [
-        'holdfast.yaml:0: expected keys and values: nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit, overlay, found a list',
+        'holdfast.yaml:0: expected keys and values: nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dns, dataplane, log, server, client, node, instructions, audit, overlay, found a list',
       ],
     },
     {
       name: 'groups that are none',
       value: { vip: null, metrics: 'off' },
       problems: [
-        'holdfast.yaml:10: vip: expected keys and values: range, found nothing',
+        'holdfast.yaml:10: vip: expected keys and values: range, address, interface, onDisconnect, candidates, found nothing',
         'holdfast.yaml:10: metrics: expected keys and values: listen, found "off"',
       ],
     },
@@ -432,7 +493,7 @@ describe('problems', () => {
       name: 'a prototype key is one like any other',
       value: JSON.parse('{"__proto__": {"logLevel": "x"}}'),
       problems: [
-        'holdfast.yaml:10: __proto__: unknown key, expected one of nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dataplane, log, server, client, node, instructions, audit, overlay',
+        'holdfast.yaml:10: __proto__: unknown key, expected one of nodeName, logLevel, labels, readyTimeout, outbox, vip, metrics, dns, dataplane, log, server, client, node, instructions, audit, overlay',
       ],
     },
   ])('$name', ({ mode = 'production', value, problems }) => {

@@ -27,8 +27,8 @@ REINSTALL_NODE * urgent - never 256K built
 REMOVE_ETCD_MEMBER etcd work 120000 probe 256K built
 UPDATE_DNSMASQ dnsmasq work 60000 probe 4096K built
 UPGRADE_NODE_K8S k8s-packages+kubeadm+etcd+kubectl work 3600000 probe 256K later
-VIP_ASSIGN vip urgent 4000 never 256K later
-VIP_RELEASE vip urgent 2500 never 256K later
+VIP_ASSIGN vip urgent 4000 never 256K built
+VIP_RELEASE vip urgent 2500 never 256K built
 RESTART_SERVICE agent urgent 60000 never 256K? built`);
 });
 

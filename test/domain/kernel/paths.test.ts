@@ -48,6 +48,7 @@ describe('makePaths', () => {
       journalDb: '/var/lib/holdfast/journal.db',
       dnsmasqMemory: '/var/lib/holdfast/dnsmasq.json',
       viewDb: '/var/lib/holdfast/view.db',
+      apiServers: '/var/lib/holdfast/api-servers.json',
       overlayKey: '/var/lib/holdfast/overlay.key',
       run: '/var/lib/holdfast/run',
     });

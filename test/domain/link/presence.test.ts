@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { nid, registrationId } from '../../../src/domain/link/model.js';
-import { decodePresence, encodePresence, judgeHead, nodeState } from '../../../src/domain/link/presence.js';
+import { decodePresence, encodePresence, judgeHead, nodeState, unheardState } from '../../../src/domain/link/presence.js';
 
 test.each([
   [0, 0, 'online'],
@@ -13,6 +13,10 @@ test.each([
   [0, 45_001, 'offline'],
 ])('E12: a node silent for %i ms, its server for %i ms, is %s', (nodeMs, serverMs, expected) => {
   expect(nodeState({ nodeMs, serverMs })).toBe(expected);
+});
+
+test('one that nobody has spoken of yet is unknown, and offline when it had 30 s to come back', () => {
+  expect([0, 30_000, 30_001].map(unheardState)).toEqual(['unknown', 'unknown', 'offline']);
 });
 
 const head = (sequence: bigint, digit = 'a') => ({ sequence, digest: digit.repeat(64) });
@@ -29,7 +33,7 @@ test.each([
 test('a presence is read back as it was written', () => {
   const presence = {
     ...{ nid: nid('n1'), registration: registrationId('r1'), server: 's1', connected: true, since: 1, lastSeen: 2 },
-    ...{ address: '[::1]:1', status: 'ready', version: '1', auditHead: head(2n ** 60n), problem: '' },
+    ...{ address: '[::1]:1', status: 'ready', isCp: true, version: '1', auditHead: head(2n ** 60n), problem: '' },
   };
   expect(decodePresence(encodePresence(presence))).toEqual(presence);
   const bare = { ...presence, auditHead: undefined };

@@ -48,7 +48,7 @@ test('a fresh operator: server, token, register, agent, apply, traffic, send, re
     () => ask('nodes'),
     ({ stdout }) => stdout.includes('online'),
   );
-  expect(listed.stdout.split('\n')[1]).toMatch(new RegExp(`^${nid} +online +\\S+ +\\d+s ago +\\d+\\.\\d+\\.\\d+ `));
+  expect(listed.stdout.split('\n')[1]).toMatch(new RegExp(`^${nid} +[a-z0-9-]+ +online +\\S+ +\\d+s ago +\\d+\\.\\d+\\.\\d+ `));
 
   const backend = await FleetPeer.start(network.hub, 'greet', 'hello');
   stack.defer(() => backend.kill());

@@ -50,6 +50,7 @@ class Server {
       `--server-listen-admin=127.0.0.1:${admin}`,
       `--server-listen-l1=127.0.0.1:${l1}`,
       `--server-listen-l2=127.0.0.1:${l2}`,
+      '--server-listen-metrics=off',
     ];
     const child = spawn(holdfast, ['server', '--data-dir', this.dataDir, ...listen, ...this.#flags], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -99,6 +100,12 @@ describe('a control plane that is operated from elsewhere', () => {
     expect((await readdir(first)).toSorted()).toEqual(['admin-ca.crt', 'admin.crt', 'admin.key']);
     expect((await stat(join(first, 'admin.key'))).mode & 0o777).toBe(0o600);
 
+    const audited = (await readFile(join(server.dataDir, 'audit.log'), 'utf8')).trim().split('\n');
+    const made = { type: 'admin.create_certificate admin', who: expect.stringMatching(/^server:./) };
+    expect(audited.map((line) => JSON.parse(line))).toMatchObject([
+      { ...made, result: 'allowed' },
+      { ...made, result: 'done' },
+    ]);
     expect(await server.ask(first, 'status')).toMatchObject({ code: 0, stdout: expect.stringContaining('ready') });
     const [viewer, operator] = [join(folder, 'viewer'), join(folder, 'operator')];
     expect(await server.ask(first, 'cert', 'create', 'vera', '--role', 'viewer', '--out', viewer)).toMatchObject({ code: 0 });
@@ -197,11 +204,8 @@ describe('a control plane that is operated from elsewhere', () => {
     await using folder = await temporaryFolder();
     const [l1, l2] = [await freePort(), await freePort()];
     const dataDir = join(folder.path, 'server');
-    const child = spawn(
-      holdfast,
-      ['server', '--data-dir', dataDir, `--server-listen-l1=127.0.0.1:${l1}`, `--server-listen-l2=127.0.0.1:${l2}`],
-      { stdio: 'ignore' },
-    );
+    const listen = [`--server-listen-l1=127.0.0.1:${l1}`, `--server-listen-l2=127.0.0.1:${l2}`, '--server-listen-metrics=off'];
+    const child = spawn(holdfast, ['server', '--data-dir', dataDir, ...listen], { stdio: 'ignore' });
     try {
       await until(
         () => runCli(['status', '--data-dir', dataDir]),

@@ -39,7 +39,8 @@ export class Daemon {
   /** Resolves when it says that it is ready. */
   async start(): Promise<void> {
     const range = ['--vip-range', vipRangeOf(this.dataDir)];
-    const args = ['dev', '--data-dir', this.dataDir, '--metrics-listen', 'off', '--log-level', 'warn', ...range, ...this.#flags];
+    const quiet = ['--metrics-listen', 'off', '--dns-listen', 'off', '--log-level', 'warn'];
+    const args = ['dev', '--data-dir', this.dataDir, ...quiet, ...range, ...this.#flags];
     const child = spawn(holdfast, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...this.#env } });
     this.#child = child;
     this.stderr = '';

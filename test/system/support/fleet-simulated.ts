@@ -72,6 +72,7 @@ async function begin(node: number, token: string): Promise<void> {
     auditHead: () => undefined,
     newTag: randomUUID,
     clock,
+    bootTime: () => clock.monotonic(),
     random: Math.random,
     logger: new FakeLogger(),
   });

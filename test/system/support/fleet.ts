@@ -32,6 +32,8 @@ export interface FleetOptions {
   readonly replicas?: number;
   /** Network of the overlay. */
   readonly overlay?: string;
+  /** Virtual IP that every agent may have. */
+  readonly vip?: string | undefined;
 }
 
 /** A server or several, their agents, and what serves their scripts: real processes in a network of their own, gone with its disposal. */
@@ -44,11 +46,11 @@ export class Fleet implements AsyncDisposable {
   readonly agents: FleetAgent[] = [];
   readonly installer: FleetPeer;
   readonly proxy: FleetPeer | undefined;
-  readonly #within: readonly string[];
+  readonly #agents: Pick<FleetOptions, 'agentsWithin' | 'vip'>;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(parts: FleetParts, within: readonly string[], stack: AsyncDisposableStack) {
-    this.#within = within;
+  private constructor(parts: FleetParts, agents: Pick<FleetOptions, 'agentsWithin' | 'vip'>, stack: AsyncDisposableStack) {
+    this.#agents = agents;
     this.folder = parts.folder;
     this.network = parts.network;
     this.servers = parts.servers;
@@ -60,7 +62,7 @@ export class Fleet implements AsyncDisposable {
 
   /** Everything runs, and every agent has its link. */
   static async start(options: FleetOptions = {}): Promise<Fleet> {
-    const { agents = 1, scripts = {}, behindProxy = false, agentsWithin = [], replicas, overlay } = options;
+    const { agents = 1, scripts = {}, behindProxy = false, agentsWithin = [], replicas, overlay, vip } = options;
     await using stack = new AsyncDisposableStack();
     const { path: folder } = stack.use(await temporaryFolder());
     const network = stack.use(await FleetNetwork.make());
@@ -81,7 +83,7 @@ export class Fleet implements AsyncDisposable {
     const installer = await peer('installer', join(folder, 'scripts'));
     const proxy = behindProxy ? await peer('proxy', network.hub.address, 9192) : undefined;
     await startAll(servers);
-    const fleet = new Fleet({ folder, network, servers, etcd, installer, proxy }, agentsWithin, stack.move());
+    const fleet = new Fleet({ folder, network, servers, etcd, installer, proxy }, { agentsWithin, vip }, stack.move());
     try {
       for (let number = 0; number < agents; number++) await fleet.place();
       await Promise.all(fleet.agents.map(({ daemon }) => daemon.start()));
@@ -113,8 +115,9 @@ export class Fleet implements AsyncDisposable {
       ...['--client-server-installer', `http://${this.network.hub.address}:${this.installer.port}`],
       // They all have the host name of this machine.
       ...['--node-name', nodeName, '--metrics-listen', 'off'],
+      ...(this.#agents.vip === undefined ? [] : ['--vip-address', this.#agents.vip]),
     ];
-    const daemon = new FleetDaemon({ verb: 'agent', space, root, flags, within: this.#within });
+    const daemon = new FleetDaemon({ verb: 'agent', space, root, flags, within: this.#agents.agentsWithin });
     this.#stack.defer(async () => void (await daemon.stop('SIGKILL')));
     return daemon;
   }

@@ -74,6 +74,7 @@ const engine = new InstructionEngine({
       clock,
       launch: async () => {},
     }),
+    vip: { run: async () => NO_CONTENT },
   },
   reading: { yaml: () => [] },
 });

@@ -49,6 +49,12 @@ export interface Kind {
   readonly scheduling: Scheduling;
   /** What a failure is answered with, also one to journal it. */
   failure(text: string): Answer;
+  /**
+   * Its reply is of no use later than this after its receipt, or on another stream: it is sent once or not at all, milliseconds (engine.md A8).
+   */
+  readonly replyWithinMs?: number | undefined;
+  /** It is carried out also where it cannot be journalled (engine.md K). */
+  readonly evenUnjournalled?: boolean | undefined;
   /** Of the decoded payload. Undefined: this version does not have it yet. */
   readonly read: ((json: unknown, reading: Reading) => ReadWork) | undefined;
 }
@@ -67,14 +73,18 @@ interface Built<Schema extends z.ZodType> {
   readonly mayBeEmpty?: boolean;
   readonly maxPayloadBytes?: number;
   readonly secret?: boolean;
+  readonly failure?: Kind['failure'];
+  readonly replyWithinMs?: number;
+  readonly evenUnjournalled?: boolean;
   /** What differs for this payload, or what is wrong with it. */
   readonly work: (payload: z.output<Schema>, reading: Reading) => ({ readonly plan: Plan } & Partial<Work>) | Problem;
 }
 
 export function built<Schema extends z.ZodType>(kind: Built<Schema>): Kind {
   const { type, schema, scheduling, mayBeEmpty = false, maxPayloadBytes = USUAL_PAYLOAD_BYTES, secret = false, work } = kind;
+  const { failure = errorAnswer, replyWithinMs, evenUnjournalled } = kind;
   return {
-    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes, secret, failure: errorAnswer },
+    ...{ type, scheduling, mayBeEmpty, maxPayloadBytes, secret, failure, replyWithinMs, evenUnjournalled },
     read(json, reading) {
       const parsed = schema.safeParse(json);
       if (!parsed.success) return { problem: problemText(parsed.error) };

@@ -166,7 +166,10 @@ export interface StatusResponse {
   startedAtMs: bigint;
   ready: boolean;
   subsystems: SubsystemStatus[];
-  log: LogStatus | undefined;
+  log:
+    | LogStatus
+    | undefined;
+  /** Absent for a control plane, which carries no traffic. */
   dataPlane:
     | DataPlaneStatus
     | undefined;
@@ -183,7 +186,38 @@ export interface StatusResponse {
     | FleetStatus
     | undefined;
   /** Of an agent that is in an overlay. */
-  overlay: OverlayStatus | undefined;
+  overlay:
+    | OverlayStatus
+    | undefined;
+  /** Of an agent whose machine has HAProxy. */
+  apiBalancer:
+    | ApiBalancerStatus
+    | undefined;
+  /** Of an agent that may have the virtual IP. */
+  vip: VipStatus | undefined;
+}
+
+export interface ApiBalancerStatus {
+  /** `waiting`, `serving` or `failing`. */
+  state: string;
+  port: number;
+  /** Of the list, and those of them that are up. */
+  servers: number;
+  up: number;
+}
+
+export interface VipStatus {
+  address: string;
+  /** Whether this node has it. */
+  held: boolean;
+  /** Since when it has it or has it not, milliseconds. */
+  sinceMs: bigint;
+  /** For how long the kernel keeps it if nobody says anything any more, milliseconds; 0 where it is not held. */
+  leftMs: bigint;
+  /** Of the last change that was applied. */
+  generation: bigint;
+  /** It is held without the control plane. */
+  alone: boolean;
 }
 
 export interface OverlayStatus {
@@ -245,10 +279,42 @@ export interface FleetStatus {
   nodes: number;
   online: number;
   offline: number;
-  /** Their server has gone, and no other has them yet. */
+  /** Their server has gone, and no other has them yet; or this one began just now. */
   unknown: number;
   /** Unfinished instructions. */
   unanswered: number;
+  /** Nodes whose streams are at this replica. */
+  links: number;
+  /** Nodes that follow the log at this replica. */
+  followers: number;
+  /** All that live, this one too, by id. */
+  replicas: ReplicaStatus[];
+  stores: StoreStatus[];
+  /** Of its authorities, and of the ports that are open. */
+  certificates: CertificateStatus[];
+}
+
+export interface ReplicaStatus {
+  id: string;
+  /** Since it last said that it lives; 0 for the one that is asked. */
+  silentMs: bigint;
+}
+
+export interface StoreStatus {
+  /** `control`: nodes, certificates, instructions and so on; `log`: services and endpoints. */
+  name: string;
+  /** `embedded` or `etcd`. */
+  backend: string;
+  /** 0 while it answers. */
+  failingSinceMs: bigint;
+  /** How long the newest call took that it answered; absent before the first. */
+  answeredInMs?: number | undefined;
+}
+
+export interface CertificateStatus {
+  /** `registration`, `registration root` and so on. */
+  name: string;
+  expiresAtMs: bigint;
 }
 
 export interface SubsystemStatus {
@@ -1608,6 +1674,8 @@ function createBaseStatusResponse(): StatusResponse {
     link: undefined,
     fleet: undefined,
     overlay: undefined,
+    apiBalancer: undefined,
+    vip: undefined,
   };
 }
 
@@ -1660,6 +1728,12 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     }
     if (message.overlay !== undefined) {
       OverlayStatus.encode(message.overlay, writer.uint32(162).fork()).join();
+    }
+    if (message.apiBalancer !== undefined) {
+      ApiBalancerStatus.encode(message.apiBalancer, writer.uint32(170).fork()).join();
+    }
+    if (message.vip !== undefined) {
+      VipStatus.encode(message.vip, writer.uint32(178).fork()).join();
     }
     return writer;
   },
@@ -1797,6 +1871,22 @@ export const StatusResponse: MessageFns<StatusResponse> = {
             message.overlay = OverlayStatus.decode(reader, reader.uint32());
             continue;
           }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.apiBalancer = ApiBalancerStatus.decode(reader, reader.uint32());
+            continue;
+          }
+          case 22: {
+            if (tag !== 178) {
+              break;
+            }
+
+            message.vip = VipStatus.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1839,6 +1929,227 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     message.overlay = (object.overlay !== undefined && object.overlay !== null)
       ? OverlayStatus.fromPartial(object.overlay)
       : undefined;
+    message.apiBalancer = (object.apiBalancer !== undefined && object.apiBalancer !== null)
+      ? ApiBalancerStatus.fromPartial(object.apiBalancer)
+      : undefined;
+    message.vip = (object.vip !== undefined && object.vip !== null) ? VipStatus.fromPartial(object.vip) : undefined;
+    return message;
+  },
+};
+
+function createBaseApiBalancerStatus(): ApiBalancerStatus {
+  return { state: "", port: 0, servers: 0, up: 0 };
+}
+
+export const ApiBalancerStatus: MessageFns<ApiBalancerStatus> = {
+  encode(message: ApiBalancerStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.state !== "") {
+      writer.uint32(10).string(message.state);
+    }
+    if (message.port !== 0) {
+      writer.uint32(16).uint32(message.port);
+    }
+    if (message.servers !== 0) {
+      writer.uint32(24).uint32(message.servers);
+    }
+    if (message.up !== 0) {
+      writer.uint32(32).uint32(message.up);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ApiBalancerStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseApiBalancerStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.port = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.servers = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.up = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ApiBalancerStatus>): ApiBalancerStatus {
+    return ApiBalancerStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ApiBalancerStatus>): ApiBalancerStatus {
+    const message = createBaseApiBalancerStatus();
+    message.state = object.state ?? "";
+    message.port = object.port ?? 0;
+    message.servers = object.servers ?? 0;
+    message.up = object.up ?? 0;
+    return message;
+  },
+};
+
+function createBaseVipStatus(): VipStatus {
+  return { address: "", held: false, sinceMs: 0n, leftMs: 0n, generation: 0n, alone: false };
+}
+
+export const VipStatus: MessageFns<VipStatus> = {
+  encode(message: VipStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.address !== "") {
+      writer.uint32(10).string(message.address);
+    }
+    if (message.held !== false) {
+      writer.uint32(16).bool(message.held);
+    }
+    if (message.sinceMs !== 0n) {
+      if (BigInt.asIntN(64, message.sinceMs) !== message.sinceMs) {
+        throw new globalThis.Error("value provided for field message.sinceMs of type int64 too large");
+      }
+      writer.uint32(24).int64(message.sinceMs);
+    }
+    if (message.leftMs !== 0n) {
+      if (BigInt.asIntN(64, message.leftMs) !== message.leftMs) {
+        throw new globalThis.Error("value provided for field message.leftMs of type int64 too large");
+      }
+      writer.uint32(32).int64(message.leftMs);
+    }
+    if (message.generation !== 0n) {
+      if (BigInt.asIntN(64, message.generation) !== message.generation) {
+        throw new globalThis.Error("value provided for field message.generation of type int64 too large");
+      }
+      writer.uint32(40).int64(message.generation);
+    }
+    if (message.alone !== false) {
+      writer.uint32(48).bool(message.alone);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VipStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVipStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.held = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.sinceMs = reader.int64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.leftMs = reader.int64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.generation = reader.int64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.alone = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<VipStatus>): VipStatus {
+    return VipStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<VipStatus>): VipStatus {
+    const message = createBaseVipStatus();
+    message.address = object.address ?? "";
+    message.held = object.held ?? false;
+    message.sinceMs = (object.sinceMs !== undefined && object.sinceMs !== null) ? BigInt(object.sinceMs) : 0n;
+    message.leftMs = (object.leftMs !== undefined && object.leftMs !== null) ? BigInt(object.leftMs) : 0n;
+    message.generation = (object.generation !== undefined && object.generation !== null)
+      ? BigInt(object.generation)
+      : 0n;
+    message.alone = object.alone ?? false;
     return message;
   },
 };
@@ -2324,7 +2635,19 @@ export const LinkStatus: MessageFns<LinkStatus> = {
 };
 
 function createBaseFleetStatus(): FleetStatus {
-  return { server: "", nodes: 0, online: 0, offline: 0, unknown: 0, unanswered: 0 };
+  return {
+    server: "",
+    nodes: 0,
+    online: 0,
+    offline: 0,
+    unknown: 0,
+    unanswered: 0,
+    links: 0,
+    followers: 0,
+    replicas: [],
+    stores: [],
+    certificates: [],
+  };
 }
 
 export const FleetStatus: MessageFns<FleetStatus> = {
@@ -2346,6 +2669,21 @@ export const FleetStatus: MessageFns<FleetStatus> = {
     }
     if (message.unanswered !== 0) {
       writer.uint32(48).uint32(message.unanswered);
+    }
+    if (message.links !== 0) {
+      writer.uint32(56).uint32(message.links);
+    }
+    if (message.followers !== 0) {
+      writer.uint32(64).uint32(message.followers);
+    }
+    for (const v of message.replicas) {
+      ReplicaStatus.encode(v!, writer.uint32(74).fork()).join();
+    }
+    for (const v of message.stores) {
+      StoreStatus.encode(v!, writer.uint32(82).fork()).join();
+    }
+    for (const v of message.certificates) {
+      CertificateStatus.encode(v!, writer.uint32(90).fork()).join();
     }
     return writer;
   },
@@ -2411,6 +2749,46 @@ export const FleetStatus: MessageFns<FleetStatus> = {
             message.unanswered = reader.uint32();
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.links = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.followers = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.replicas.push(ReplicaStatus.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.stores.push(StoreStatus.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.certificates.push(CertificateStatus.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2434,6 +2812,249 @@ export const FleetStatus: MessageFns<FleetStatus> = {
     message.offline = object.offline ?? 0;
     message.unknown = object.unknown ?? 0;
     message.unanswered = object.unanswered ?? 0;
+    message.links = object.links ?? 0;
+    message.followers = object.followers ?? 0;
+    message.replicas = object.replicas?.map((e) => ReplicaStatus.fromPartial(e)) || [];
+    message.stores = object.stores?.map((e) => StoreStatus.fromPartial(e)) || [];
+    message.certificates = object.certificates?.map((e) => CertificateStatus.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseReplicaStatus(): ReplicaStatus {
+  return { id: "", silentMs: 0n };
+}
+
+export const ReplicaStatus: MessageFns<ReplicaStatus> = {
+  encode(message: ReplicaStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.silentMs !== 0n) {
+      if (BigInt.asIntN(64, message.silentMs) !== message.silentMs) {
+        throw new globalThis.Error("value provided for field message.silentMs of type int64 too large");
+      }
+      writer.uint32(16).int64(message.silentMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplicaStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplicaStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.silentMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplicaStatus>): ReplicaStatus {
+    return ReplicaStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplicaStatus>): ReplicaStatus {
+    const message = createBaseReplicaStatus();
+    message.id = object.id ?? "";
+    message.silentMs = (object.silentMs !== undefined && object.silentMs !== null) ? BigInt(object.silentMs) : 0n;
+    return message;
+  },
+};
+
+function createBaseStoreStatus(): StoreStatus {
+  return { name: "", backend: "", failingSinceMs: 0n, answeredInMs: undefined };
+}
+
+export const StoreStatus: MessageFns<StoreStatus> = {
+  encode(message: StoreStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.backend !== "") {
+      writer.uint32(18).string(message.backend);
+    }
+    if (message.failingSinceMs !== 0n) {
+      if (BigInt.asIntN(64, message.failingSinceMs) !== message.failingSinceMs) {
+        throw new globalThis.Error("value provided for field message.failingSinceMs of type int64 too large");
+      }
+      writer.uint32(24).int64(message.failingSinceMs);
+    }
+    if (message.answeredInMs !== undefined) {
+      writer.uint32(33).double(message.answeredInMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StoreStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStoreStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.backend = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.failingSinceMs = reader.int64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.answeredInMs = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StoreStatus>): StoreStatus {
+    return StoreStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StoreStatus>): StoreStatus {
+    const message = createBaseStoreStatus();
+    message.name = object.name ?? "";
+    message.backend = object.backend ?? "";
+    message.failingSinceMs = (object.failingSinceMs !== undefined && object.failingSinceMs !== null)
+      ? BigInt(object.failingSinceMs)
+      : 0n;
+    message.answeredInMs = object.answeredInMs ?? undefined;
+    return message;
+  },
+};
+
+function createBaseCertificateStatus(): CertificateStatus {
+  return { name: "", expiresAtMs: 0n };
+}
+
+export const CertificateStatus: MessageFns<CertificateStatus> = {
+  encode(message: CertificateStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.expiresAtMs !== 0n) {
+      if (BigInt.asIntN(64, message.expiresAtMs) !== message.expiresAtMs) {
+        throw new globalThis.Error("value provided for field message.expiresAtMs of type int64 too large");
+      }
+      writer.uint32(16).int64(message.expiresAtMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CertificateStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCertificateStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.expiresAtMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CertificateStatus>): CertificateStatus {
+    return CertificateStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CertificateStatus>): CertificateStatus {
+    const message = createBaseCertificateStatus();
+    message.name = object.name ?? "";
+    message.expiresAtMs = (object.expiresAtMs !== undefined && object.expiresAtMs !== null)
+      ? BigInt(object.expiresAtMs)
+      : 0n;
     return message;
   },
 };

@@ -39,6 +39,36 @@ export enum InstructionState {
   UNRECOGNIZED = -1,
 }
 
+export interface ListVipsRequest {
+}
+
+export interface ListVipsResponse {
+  vips: Vip[];
+}
+
+export interface MoveVipRequest {
+  node: string;
+}
+
+export interface MoveVipResponse {
+  vip: Vip | undefined;
+}
+
+export interface Vip {
+  account: string;
+  /** `free`, `assigning`, `held` or `releasing`. */
+  phase: string;
+  /** Who has it, gets it, or gives it back; of a free one who had it last. Empty while nobody has had it. */
+  node: string;
+  /** Whom an operator wants to have it; empty when nobody was named. */
+  wanted: string;
+  generation: bigint;
+  /** Since when it is in this phase, wall clock. */
+  sinceMs: bigint;
+  /** Nodes that may have it now. */
+  candidates: string[];
+}
+
 export interface OpenSessionRequest {
   frame:
     | //
@@ -282,6 +312,349 @@ export interface RevokeTokenRequest {
 
 export interface RevokeTokenResponse {
 }
+
+function createBaseListVipsRequest(): ListVipsRequest {
+  return {};
+}
+
+export const ListVipsRequest: MessageFns<ListVipsRequest> = {
+  encode(_: ListVipsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListVipsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListVipsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListVipsRequest>): ListVipsRequest {
+    return ListVipsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ListVipsRequest>): ListVipsRequest {
+    const message = createBaseListVipsRequest();
+    return message;
+  },
+};
+
+function createBaseListVipsResponse(): ListVipsResponse {
+  return { vips: [] };
+}
+
+export const ListVipsResponse: MessageFns<ListVipsResponse> = {
+  encode(message: ListVipsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.vips) {
+      Vip.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListVipsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListVipsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.vips.push(Vip.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListVipsResponse>): ListVipsResponse {
+    return ListVipsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListVipsResponse>): ListVipsResponse {
+    const message = createBaseListVipsResponse();
+    message.vips = object.vips?.map((e) => Vip.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseMoveVipRequest(): MoveVipRequest {
+  return { node: "" };
+}
+
+export const MoveVipRequest: MessageFns<MoveVipRequest> = {
+  encode(message: MoveVipRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.node !== "") {
+      writer.uint32(10).string(message.node);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MoveVipRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMoveVipRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MoveVipRequest>): MoveVipRequest {
+    return MoveVipRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MoveVipRequest>): MoveVipRequest {
+    const message = createBaseMoveVipRequest();
+    message.node = object.node ?? "";
+    return message;
+  },
+};
+
+function createBaseMoveVipResponse(): MoveVipResponse {
+  return { vip: undefined };
+}
+
+export const MoveVipResponse: MessageFns<MoveVipResponse> = {
+  encode(message: MoveVipResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.vip !== undefined) {
+      Vip.encode(message.vip, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MoveVipResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMoveVipResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.vip = Vip.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MoveVipResponse>): MoveVipResponse {
+    return MoveVipResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MoveVipResponse>): MoveVipResponse {
+    const message = createBaseMoveVipResponse();
+    message.vip = (object.vip !== undefined && object.vip !== null) ? Vip.fromPartial(object.vip) : undefined;
+    return message;
+  },
+};
+
+function createBaseVip(): Vip {
+  return { account: "", phase: "", node: "", wanted: "", generation: 0n, sinceMs: 0n, candidates: [] };
+}
+
+export const Vip: MessageFns<Vip> = {
+  encode(message: Vip, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.account !== "") {
+      writer.uint32(10).string(message.account);
+    }
+    if (message.phase !== "") {
+      writer.uint32(18).string(message.phase);
+    }
+    if (message.node !== "") {
+      writer.uint32(26).string(message.node);
+    }
+    if (message.wanted !== "") {
+      writer.uint32(34).string(message.wanted);
+    }
+    if (message.generation !== 0n) {
+      if (BigInt.asIntN(64, message.generation) !== message.generation) {
+        throw new globalThis.Error("value provided for field message.generation of type int64 too large");
+      }
+      writer.uint32(40).int64(message.generation);
+    }
+    if (message.sinceMs !== 0n) {
+      if (BigInt.asIntN(64, message.sinceMs) !== message.sinceMs) {
+        throw new globalThis.Error("value provided for field message.sinceMs of type int64 too large");
+      }
+      writer.uint32(48).int64(message.sinceMs);
+    }
+    for (const v of message.candidates) {
+      writer.uint32(58).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Vip {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVip();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.account = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.phase = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.wanted = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.generation = reader.int64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.sinceMs = reader.int64() as bigint;
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.candidates.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Vip>): Vip {
+    return Vip.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Vip>): Vip {
+    const message = createBaseVip();
+    message.account = object.account ?? "";
+    message.phase = object.phase ?? "";
+    message.node = object.node ?? "";
+    message.wanted = object.wanted ?? "";
+    message.generation = (object.generation !== undefined && object.generation !== null)
+      ? BigInt(object.generation)
+      : 0n;
+    message.sinceMs = (object.sinceMs !== undefined && object.sinceMs !== null) ? BigInt(object.sinceMs) : 0n;
+    message.candidates = object.candidates?.map((e) => e) || [];
+    return message;
+  },
+};
 
 function createBaseOpenSessionRequest(): OpenSessionRequest {
   return { frame: undefined };
@@ -3193,6 +3566,26 @@ export const FleetServiceService = {
     responseSerialize: (value: OpenSessionResponse): Buffer => Buffer.from(OpenSessionResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): OpenSessionResponse => OpenSessionResponse.decode(value),
   },
+  /** The virtual IPs of the accounts; none where no node may have one. */
+  listVips: {
+    path: "/holdfast.admin.v1.FleetService/ListVips" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListVipsRequest): Buffer => Buffer.from(ListVipsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListVipsRequest => ListVipsRequest.decode(value),
+    responseSerialize: (value: ListVipsResponse): Buffer => Buffer.from(ListVipsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListVipsResponse => ListVipsResponse.decode(value),
+  },
+  /** A node is to have the virtual IP of its account. Answered when that is noted. */
+  moveVip: {
+    path: "/holdfast.admin.v1.FleetService/MoveVip" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: MoveVipRequest): Buffer => Buffer.from(MoveVipRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): MoveVipRequest => MoveVipRequest.decode(value),
+    responseSerialize: (value: MoveVipResponse): Buffer => Buffer.from(MoveVipResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): MoveVipResponse => MoveVipResponse.decode(value),
+  },
 } as const;
 
 export interface FleetServiceServer extends UntypedServiceImplementation {
@@ -3222,6 +3615,10 @@ export interface FleetServiceServer extends UntypedServiceImplementation {
    * A caller that ends its side has nothing more to say: the session goes on until the service or a cancellation ends it.
    */
   openSession: handleBidiStreamingCall<OpenSessionRequest, OpenSessionResponse>;
+  /** The virtual IPs of the accounts; none where no node may have one. */
+  listVips: handleUnaryCall<ListVipsRequest, ListVipsResponse>;
+  /** A node is to have the virtual IP of its account. Answered when that is noted. */
+  moveVip: handleUnaryCall<MoveVipRequest, MoveVipResponse>;
 }
 
 export interface FleetServiceClient extends Client {
@@ -3420,6 +3817,38 @@ export interface FleetServiceClient extends Client {
     metadata: Metadata,
     options?: Partial<CallOptions>,
   ): ClientDuplexStream<OpenSessionRequest, OpenSessionResponse>;
+  /** The virtual IPs of the accounts; none where no node may have one. */
+  listVips(
+    request: ListVipsRequest,
+    callback: (error: ServiceError | null, response: ListVipsResponse) => void,
+  ): ClientUnaryCall;
+  listVips(
+    request: ListVipsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListVipsResponse) => void,
+  ): ClientUnaryCall;
+  listVips(
+    request: ListVipsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListVipsResponse) => void,
+  ): ClientUnaryCall;
+  /** A node is to have the virtual IP of its account. Answered when that is noted. */
+  moveVip(
+    request: MoveVipRequest,
+    callback: (error: ServiceError | null, response: MoveVipResponse) => void,
+  ): ClientUnaryCall;
+  moveVip(
+    request: MoveVipRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: MoveVipResponse) => void,
+  ): ClientUnaryCall;
+  moveVip(
+    request: MoveVipRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: MoveVipResponse) => void,
+  ): ClientUnaryCall;
 }
 
 export const FleetServiceClient = makeGenericClientConstructor(

@@ -133,6 +133,40 @@ export interface PromoteEtcdMemberRequest {
 export interface PromoteEtcdMemberResponse {
 }
 
+export interface GetApiBalancerRequest {
+}
+
+export interface GetApiBalancerResponse {
+  balancer: ApiBalancer | undefined;
+}
+
+export interface RefreshApiBalancerRequest {
+}
+
+export interface RefreshApiBalancerResponse {
+  balancer: ApiBalancer | undefined;
+}
+
+export interface ApiBalancer {
+  /** `absent`: this machine has no HAProxy; `waiting`: no list has come yet; `serving`, or `failing`. */
+  state: string;
+  port: number;
+  servers: BalancedServer[];
+  /** Since the start of the agent: of HAProxy, and changes of its servers without one. */
+  reloads: number;
+  changes: number;
+}
+
+export interface BalancedServer {
+  name: string;
+  /** Host and port. */
+  endpoint: string;
+  /** `up`, `down`, `draining` when it has left the list, or `unknown`. */
+  state: string;
+  /** Open connections. */
+  sessions: number;
+}
+
 function createBaseSyncOverlayRequest(): SyncOverlayRequest {
   return {};
 }
@@ -1422,6 +1456,400 @@ export const PromoteEtcdMemberResponse: MessageFns<PromoteEtcdMemberResponse> = 
   },
 };
 
+function createBaseGetApiBalancerRequest(): GetApiBalancerRequest {
+  return {};
+}
+
+export const GetApiBalancerRequest: MessageFns<GetApiBalancerRequest> = {
+  encode(_: GetApiBalancerRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetApiBalancerRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetApiBalancerRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetApiBalancerRequest>): GetApiBalancerRequest {
+    return GetApiBalancerRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<GetApiBalancerRequest>): GetApiBalancerRequest {
+    const message = createBaseGetApiBalancerRequest();
+    return message;
+  },
+};
+
+function createBaseGetApiBalancerResponse(): GetApiBalancerResponse {
+  return { balancer: undefined };
+}
+
+export const GetApiBalancerResponse: MessageFns<GetApiBalancerResponse> = {
+  encode(message: GetApiBalancerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.balancer !== undefined) {
+      ApiBalancer.encode(message.balancer, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetApiBalancerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetApiBalancerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.balancer = ApiBalancer.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetApiBalancerResponse>): GetApiBalancerResponse {
+    return GetApiBalancerResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetApiBalancerResponse>): GetApiBalancerResponse {
+    const message = createBaseGetApiBalancerResponse();
+    message.balancer = (object.balancer !== undefined && object.balancer !== null)
+      ? ApiBalancer.fromPartial(object.balancer)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseRefreshApiBalancerRequest(): RefreshApiBalancerRequest {
+  return {};
+}
+
+export const RefreshApiBalancerRequest: MessageFns<RefreshApiBalancerRequest> = {
+  encode(_: RefreshApiBalancerRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RefreshApiBalancerRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRefreshApiBalancerRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RefreshApiBalancerRequest>): RefreshApiBalancerRequest {
+    return RefreshApiBalancerRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<RefreshApiBalancerRequest>): RefreshApiBalancerRequest {
+    const message = createBaseRefreshApiBalancerRequest();
+    return message;
+  },
+};
+
+function createBaseRefreshApiBalancerResponse(): RefreshApiBalancerResponse {
+  return { balancer: undefined };
+}
+
+export const RefreshApiBalancerResponse: MessageFns<RefreshApiBalancerResponse> = {
+  encode(message: RefreshApiBalancerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.balancer !== undefined) {
+      ApiBalancer.encode(message.balancer, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RefreshApiBalancerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRefreshApiBalancerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.balancer = ApiBalancer.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RefreshApiBalancerResponse>): RefreshApiBalancerResponse {
+    return RefreshApiBalancerResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RefreshApiBalancerResponse>): RefreshApiBalancerResponse {
+    const message = createBaseRefreshApiBalancerResponse();
+    message.balancer = (object.balancer !== undefined && object.balancer !== null)
+      ? ApiBalancer.fromPartial(object.balancer)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseApiBalancer(): ApiBalancer {
+  return { state: "", port: 0, servers: [], reloads: 0, changes: 0 };
+}
+
+export const ApiBalancer: MessageFns<ApiBalancer> = {
+  encode(message: ApiBalancer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.state !== "") {
+      writer.uint32(10).string(message.state);
+    }
+    if (message.port !== 0) {
+      writer.uint32(16).uint32(message.port);
+    }
+    for (const v of message.servers) {
+      BalancedServer.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.reloads !== 0) {
+      writer.uint32(32).uint32(message.reloads);
+    }
+    if (message.changes !== 0) {
+      writer.uint32(40).uint32(message.changes);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ApiBalancer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseApiBalancer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.port = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.servers.push(BalancedServer.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.reloads = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.changes = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ApiBalancer>): ApiBalancer {
+    return ApiBalancer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ApiBalancer>): ApiBalancer {
+    const message = createBaseApiBalancer();
+    message.state = object.state ?? "";
+    message.port = object.port ?? 0;
+    message.servers = object.servers?.map((e) => BalancedServer.fromPartial(e)) || [];
+    message.reloads = object.reloads ?? 0;
+    message.changes = object.changes ?? 0;
+    return message;
+  },
+};
+
+function createBaseBalancedServer(): BalancedServer {
+  return { name: "", endpoint: "", state: "", sessions: 0 };
+}
+
+export const BalancedServer: MessageFns<BalancedServer> = {
+  encode(message: BalancedServer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.endpoint !== "") {
+      writer.uint32(18).string(message.endpoint);
+    }
+    if (message.state !== "") {
+      writer.uint32(26).string(message.state);
+    }
+    if (message.sessions !== 0) {
+      writer.uint32(32).uint32(message.sessions);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BalancedServer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBalancedServer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.endpoint = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.sessions = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BalancedServer>): BalancedServer {
+    return BalancedServer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BalancedServer>): BalancedServer {
+    const message = createBaseBalancedServer();
+    message.name = object.name ?? "";
+    message.endpoint = object.endpoint ?? "";
+    message.state = object.state ?? "";
+    message.sessions = object.sessions ?? 0;
+    return message;
+  },
+};
+
 export type NodeServiceService = typeof NodeServiceService;
 export const NodeServiceService = {
   /** Takes the whole state of the log from the control plane anew. */
@@ -1501,6 +1929,30 @@ export const NodeServiceService = {
       Buffer.from(PromoteEtcdMemberResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): PromoteEtcdMemberResponse => PromoteEtcdMemberResponse.decode(value),
   },
+  /** The API servers that this node balances over, as they were seen last. */
+  getApiBalancer: {
+    path: "/holdfast.admin.v1.NodeService/GetApiBalancer" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetApiBalancerRequest): Buffer =>
+      Buffer.from(GetApiBalancerRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetApiBalancerRequest => GetApiBalancerRequest.decode(value),
+    responseSerialize: (value: GetApiBalancerResponse): Buffer =>
+      Buffer.from(GetApiBalancerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetApiBalancerResponse => GetApiBalancerResponse.decode(value),
+  },
+  /** Asks the control plane for the list of API servers now, and brings the balancer to it. */
+  refreshApiBalancer: {
+    path: "/holdfast.admin.v1.NodeService/RefreshApiBalancer" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RefreshApiBalancerRequest): Buffer =>
+      Buffer.from(RefreshApiBalancerRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RefreshApiBalancerRequest => RefreshApiBalancerRequest.decode(value),
+    responseSerialize: (value: RefreshApiBalancerResponse): Buffer =>
+      Buffer.from(RefreshApiBalancerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RefreshApiBalancerResponse => RefreshApiBalancerResponse.decode(value),
+  },
 } as const;
 
 export interface NodeServiceServer extends UntypedServiceImplementation {
@@ -1518,6 +1970,10 @@ export interface NodeServiceServer extends UntypedServiceImplementation {
   addEtcdMember: handleUnaryCall<AddEtcdMemberRequest, AddEtcdMemberResponse>;
   /** Gives a learner that has caught up a vote. */
   promoteEtcdMember: handleUnaryCall<PromoteEtcdMemberRequest, PromoteEtcdMemberResponse>;
+  /** The API servers that this node balances over, as they were seen last. */
+  getApiBalancer: handleUnaryCall<GetApiBalancerRequest, GetApiBalancerResponse>;
+  /** Asks the control plane for the list of API servers now, and brings the balancer to it. */
+  refreshApiBalancer: handleUnaryCall<RefreshApiBalancerRequest, RefreshApiBalancerResponse>;
 }
 
 export interface NodeServiceClient extends Client {
@@ -1632,6 +2088,38 @@ export interface NodeServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: PromoteEtcdMemberResponse) => void,
+  ): ClientUnaryCall;
+  /** The API servers that this node balances over, as they were seen last. */
+  getApiBalancer(
+    request: GetApiBalancerRequest,
+    callback: (error: ServiceError | null, response: GetApiBalancerResponse) => void,
+  ): ClientUnaryCall;
+  getApiBalancer(
+    request: GetApiBalancerRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetApiBalancerResponse) => void,
+  ): ClientUnaryCall;
+  getApiBalancer(
+    request: GetApiBalancerRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetApiBalancerResponse) => void,
+  ): ClientUnaryCall;
+  /** Asks the control plane for the list of API servers now, and brings the balancer to it. */
+  refreshApiBalancer(
+    request: RefreshApiBalancerRequest,
+    callback: (error: ServiceError | null, response: RefreshApiBalancerResponse) => void,
+  ): ClientUnaryCall;
+  refreshApiBalancer(
+    request: RefreshApiBalancerRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RefreshApiBalancerResponse) => void,
+  ): ClientUnaryCall;
+  refreshApiBalancer(
+    request: RefreshApiBalancerRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RefreshApiBalancerResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -1,0 +1,29 @@
+import { ContainerModule } from 'inversify';
+import { DnsServer } from '../../adapters/dns/dns-server.js';
+import { OptionalServerSubsystem } from '../../app/agent/optional-server-subsystem.js';
+import { ZoneAnswers } from '../../app/dns/zone-answers.js';
+import { Ports, Root, Servers, Subsystems } from '../tokens.js';
+
+/** Names of services by DNS. */
+export const dnsModule = new ContainerModule(({ bind }) => {
+  bind(Subsystems.dnsZone)
+    .toResolvedValue(
+      ({ config: { dnsListen, dnsZone } }, view) =>
+        new ZoneAnswers({ view, origin: dnsZone, server: dnsListen === 'off' ? undefined : dnsListen.address }),
+      [Root.facts, Subsystems.logConsumer],
+    )
+    .inSingletonScope();
+  bind(Servers.dns)
+    .toResolvedValue(
+      ({ mode, config }, answers, logger) =>
+        new DnsServer({ listen: config.dnsListen, mayMove: mode === 'dev', answers, logger: logger.child({ subsystem: 'dns' }) }),
+      [Root.facts, Subsystems.dnsZone, Ports.logger],
+    )
+    .inSingletonScope();
+  bind(Subsystems.dns)
+    .toResolvedValue(
+      (server, clock, logger) => new OptionalServerSubsystem({ name: 'dns', server, clock, random: Math.random, logger }),
+      [Servers.dns, Ports.clock, Ports.logger],
+    )
+    .inSingletonScope();
+});
