@@ -9,6 +9,7 @@ import type {
   PreflightOptions,
   RegisterOptions,
   RestoreOptions,
+  UninstallOptions,
   VerifyAuditOptions,
 } from './adapters/cli/local-verbs.js';
 
@@ -40,6 +41,9 @@ export const localVerbs: LocalVerbs = {
   },
   async restore(context: CliContext, options: RestoreOptions): Promise<ExitCode> {
     return (await import('./composition/restore.js')).restore(context, options);
+  },
+  async uninstall(context: CliContext, options: UninstallOptions): Promise<ExitCode> {
+    return (await import('./composition/uninstall.js')).uninstall(context, options);
   },
   async verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode> {
     return (await import('./composition/audit.js')).verifyAudit(context, options);

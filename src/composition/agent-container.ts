@@ -18,6 +18,7 @@ import { linkModule } from './modules/link.js';
 import { loadbalancerModule } from './modules/loadbalancer.js';
 import { metricsModule } from './modules/metrics.js';
 import { overlayModule } from './modules/overlay.js';
+import { uninstallModule } from './modules/uninstall.js';
 import { upgradeModule } from './modules/upgrade.js';
 import { noVipModule, vipModule } from './modules/vip.js';
 import { NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
@@ -41,6 +42,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     facts.config.vipAddress === undefined ? noVipModule : vipModule(facts.config.vipAddress),
     dnsmasqModule,
     etcdModule,
+    uninstallModule,
     dataplaneModule,
     dnsModule,
     healthModule,

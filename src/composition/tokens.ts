@@ -62,6 +62,7 @@ import type { PeerPushes } from '../app/overlay/peer-pushes.js';
 import type { ControlPlaneSubsystem } from '../app/resource/control-plane-subsystem.js';
 import type { SessionRelay } from '../app/session/session-relay.js';
 import type { Sessions } from '../app/session/sessions.js';
+import type { RemovalEffect } from '../app/uninstall/removal-effect.js';
 import type { FleetVips } from '../app/vip/fleet-vips.js';
 import type { VipEffect } from '../app/vip/vip-effect.js';
 import type { VipKeeper } from '../app/vip/vip-keeper.js';
@@ -187,6 +188,7 @@ export const NodePorts = {
   linkFigures: token<() => LinkFigures>('node.linkFigures'),
   overlayKeeper: token<OverlayKeeper>('node.overlayKeeper'),
   overlayEffect: token<OverlayEffect>('node.overlayEffect'),
+  removal: token<RemovalEffect>('node.removal'),
   vipAddress: token<VirtualAddress>('node.vipAddress'),
   vipKeeper: token<VipKeeper>('node.vipKeeper'),
   vipEffect: token<VipEffect>('node.vipEffect'),

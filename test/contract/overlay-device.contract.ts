@@ -124,6 +124,15 @@ export function overlayDeviceContract(name: string, make: () => Promise<OverlayD
       await expect(device.set(config({}), options)).rejects.toEqual(unreadable);
     });
 
+    test('it goes with its peers, and once more is no failure', async () => {
+      const { device } = await make();
+      await device.set(config({ peers: [{ publicKey: a, endpoint: none, ranges: ranges('10.78.0.2') }] }), options);
+      await device.remove(options);
+      expect(await shown(device)).toBeUndefined();
+      await device.remove(options);
+      expect(await shown(device)).toBeUndefined();
+    });
+
     test('aborted calls reject and change nothing', async () => {
       const { device } = await make();
       const aborted = { signal: AbortSignal.abort() };

@@ -74,6 +74,12 @@ export class FakeOverlayDevice implements OverlayDevice {
     return failed;
   }
 
+  async remove({ signal }: CallOptions): Promise<void> {
+    this.#enter(signal);
+    if (this.link !== undefined) this.changes++;
+    this.link = undefined;
+  }
+
   async probe(address: IpAddress, payloadBytes: number, { signal }: CallOptions): Promise<boolean | undefined> {
     this.#enter(signal);
     return payloadBytes + 28 <= (this.pathMtu.get(address) ?? 9_000);

@@ -109,7 +109,15 @@ describe('docs/cli.md', async () => {
     const context: CliContext = { console, env: {}, stdin: (async function* () {})(), signal: new AbortController().signal };
     const never = () => Promise.reject(new Error('help runs nothing'));
     const daemons = { dev: never, agent: never, server: never, acceptRollback: never, register: never };
-    const local: LocalVerbs = { ...daemons, adopt: never, install: never, preflight: never, restore: never, verifyAudit: never };
+    const local: LocalVerbs = {
+      ...daemons,
+      adopt: never,
+      install: never,
+      preflight: never,
+      restore: never,
+      uninstall: never,
+      verifyAudit: never,
+    };
     await runCli([...args, '--help'], context, '0', local);
     return parts.join('');
   };
@@ -175,7 +183,12 @@ describe('docs/instructions.md', () => {
 });
 
 test('docs/fleet.md has every file of the data directories', () => {
-  const { dataDir, machineConfig: _, ...paths } = makePaths({ root: '/' as AbsolutePath, dataDir: '/d' as AbsolutePath });
+  const {
+    dataDir,
+    machineConfig: _,
+    removal: __,
+    ...paths
+  } = makePaths({ root: '/' as AbsolutePath, dataDir: '/d' as AbsolutePath });
   const files = Object.values(paths).map((path) => path.slice(dataDir.length + 1));
   const documented = rows(doc('fleet'), 'file').flatMap(([cell]) =>
     [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(([, file]) => file),

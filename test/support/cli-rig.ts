@@ -60,6 +60,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     install: unexpected,
     preflight: unexpected,
     restore: unexpected,
+    uninstall: unexpected,
     verifyAudit: unexpected,
     ...local,
   };

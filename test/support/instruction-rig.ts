@@ -13,9 +13,12 @@ import { KubernetesEffect } from '../../src/app/kubernetes/kubernetes-effect.js'
 import type { LinkSession } from '../../src/app/link/link-session.js';
 import { OverlayEffect } from '../../src/app/overlay/overlay-effect.js';
 import { OverlayKeeper } from '../../src/app/overlay/overlay-keeper.js';
+import { RemovalEffect } from '../../src/app/uninstall/removal-effect.js';
+import { RemovalOrders } from '../../src/app/uninstall/removal-orders.js';
 import { VipEffect } from '../../src/app/vip/vip-effect.js';
 import type { VipKeeper } from '../../src/app/vip/vip-keeper.js';
 import { USUAL_POLICY } from '../../src/domain/instruction/policy.js';
+import type { AbsolutePath } from '../../src/domain/kernel/paths.js';
 import type { Capability, Epoch, LinkMessage, ServerFacts, ServerMessage } from '../../src/domain/link/model.js';
 import { FakeAuditLog } from '../fakes/fake-audit-log.js';
 import { FakeClock } from '../fakes/fake-clock.js';
@@ -133,6 +136,9 @@ export class InstructionWorld {
   /** `severity message`, in order. */
   readonly upgradeSaid: string[] = [];
   readonly upgradeLog = { say: (message: string, severity: string) => void this.upgradeSaid.push(`${severity} ${message}`) };
+  readonly orders = new RemovalOrders(this.files, '/data.removal' as AbsolutePath);
+  /** When the program that removes the node was started. */
+  readonly launched: number[] = [];
   /** Undefined: this node has no virtual IP. */
   vip: VipKeeper | undefined;
   readonly tasks: FakeTaskRunner;
@@ -169,6 +175,11 @@ export class InstructionWorld {
       helm: new HelmEffect({ programs, web, clock }),
       join: new JoinEffect({ programs, secrets: this.join }),
       kubernetes: new KubernetesEffect(programs),
+      removal: new RemovalEffect({
+        orders: this.orders,
+        clock,
+        launch: async () => void this.launched.push(clock.now()),
+      }),
       overlay: new OverlayEffect(new OverlayKeeper({ device: this.overlay, clock, logger }), () => '10.0.0.9'),
       upgrade: upgradeEffect(this),
       vip: new VipEffect(this.vip, () => this.bootTime()),

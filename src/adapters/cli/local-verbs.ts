@@ -55,6 +55,7 @@ export interface PreflightOptions {
   /** Names of checks. */
   readonly skip: readonly string[];
   readonly root: string | undefined;
+  readonly output: OutputFormat;
 }
 
 export interface InstallOptions {
@@ -75,7 +76,20 @@ export interface LocalVerbs {
   preflight(context: CliContext, options: PreflightOptions): Promise<ExitCode>;
   install(context: CliContext, options: InstallOptions): Promise<ExitCode>;
   restore(context: CliContext, options: RestoreOptions): Promise<ExitCode>;
+  uninstall(context: CliContext, options: UninstallOptions): Promise<ExitCode>;
   verifyAudit(context: CliContext, options: VerifyAuditOptions): Promise<ExitCode>;
+}
+
+export interface UninstallOptions {
+  readonly verb: 'cleanup' | 'uninstall' | 'reinstall';
+  readonly dataDir: string | undefined;
+  readonly root: string | undefined;
+  /** What a reinstall runs. */
+  readonly commandFile: string | undefined;
+  readonly dryRun: boolean;
+  readonly yes: boolean;
+  readonly reboot: boolean;
+  readonly output: OutputFormat;
 }
 
 export interface VerifyAuditOptions {

@@ -17,6 +17,7 @@ import { outputOption } from './verbs/options.js';
 import { addSync } from './verbs/overlay.js';
 import { addPreflight } from './verbs/preflight.js';
 import { addDelete, addExplain, addManifestVerbs, addReadingVerbs } from './verbs/resources.js';
+import { addRemovalVerbs } from './verbs/uninstall.js';
 import { addVipVerbs } from './verbs/vip.js';
 
 /** In the order of `--help`. */
@@ -45,6 +46,7 @@ const verbs = [
   addKubeproxy,
   addVipVerbs,
   addBackup,
+  addRemovalVerbs,
 ];
 
 /** Parses and runs one command line. Every failure is told on standard error and becomes an exit code. */

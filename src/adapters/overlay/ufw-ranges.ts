@@ -18,9 +18,17 @@ export class UfwRanges {
 
   /** Lets these in and no others of ours; the same again changes nothing. @throws AgentError `overlay.not_set` */
   async set(ranges: readonly Ipv4Range[], options: CallOptions): Promise<void> {
+    await this.#become(new Set([portRule, ...ranges.map(rangeRule)]), options);
+  }
+
+  /** Lets nothing of ours in. @throws AgentError `overlay.not_set` */
+  async clear(options: CallOptions): Promise<void> {
+    await this.#become(new Set(), options);
+  }
+
+  async #become(wanted: ReadonlySet<string>, options: CallOptions): Promise<void> {
     const added = await this.#added(options);
     if (added === undefined) return;
-    const wanted = new Set([portRule, ...ranges.map(rangeRule)]);
     for (const rule of wanted) if (!added.has(rule)) await this.#ufw([...rule.split(' '), 'comment', COMMENT], options);
     for (const rule of added) if (!wanted.has(rule)) await this.#ufw(['delete', ...rule.split(' ')], options);
   }

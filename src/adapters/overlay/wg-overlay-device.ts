@@ -71,6 +71,14 @@ export class WgOverlayDevice implements OverlayDevice {
     return failed;
   }
 
+  async remove(options: CallOptions): Promise<void> {
+    const own = await this.#parts.key.load(options);
+    const found = own === undefined ? undefined : await this.#ownLink(options);
+    if (found !== undefined && publicKey(found.dump.publicKey) === own)
+      await this.#done(['ip', 'link', 'del', 'dev', OVERLAY_DEVICE], options);
+    await this.#parts.firewall.clear(options);
+  }
+
   async probe(address: IpAddress, payloadBytes: number, options: CallOptions): Promise<boolean | undefined> {
     const size = ['-M', 'do', '-s', String(payloadBytes)] as const;
     const argv = ['ping', '-n', '-c', '2', '-i', '0.2', '-W', '1', ...size, '-I', OVERLAY_DEVICE, address] as const;
@@ -106,6 +114,17 @@ export class WgOverlayDevice implements OverlayDevice {
     const { kind, up, mtu } = facts;
     const { port, peers } = dump;
     return { link: { kind, up, mtu, port, addresses, peers, routes: routes.map(({ range }) => range) }, dump };
+  }
+
+  /** Undefined when there is none, or it is none of WireGuard. */
+  async #ownLink(options: CallOptions) {
+    try {
+      return await this.#link(options);
+    } catch (error) {
+      if (error instanceof AgentError && (error.code === 'overlay.foreign' || error.code === 'command.not_found'))
+        return undefined;
+      throw error;
+    }
   }
 
   async #make(options: CallOptions): Promise<{ readonly link: ObservedLink; readonly dump: WgDump }> {

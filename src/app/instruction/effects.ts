@@ -1,5 +1,6 @@
-import type { Answer } from '../../domain/instruction/model.js';
+import { type Answer, NO_CONTENT } from '../../domain/instruction/model.js';
 import type { Plan, WebPlan } from '../../domain/instruction/plan.js';
+import type { Row } from '../../domain/instruction/row.js';
 import { cutForJson, MAX_TEXTS_JSON } from '../../domain/instruction/text.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { ServiceManager } from '../../ports/instruction/service-manager.js';
@@ -12,6 +13,7 @@ import type { JoinEffect } from '../kubernetes/join-effect.js';
 import { type KubernetesEffect, kubectlTaskAnswer } from '../kubernetes/kubernetes-effect.js';
 import type { UpgradeEffect } from '../kubernetes/upgrade-effect.js';
 import type { OverlayEffect } from '../overlay/overlay-effect.js';
+import type { RemovalEffect } from '../uninstall/removal-effect.js';
 import type { VipEffect } from '../vip/vip-effect.js';
 import { type ScriptEffect, scriptAnswer } from './script-effect.js';
 
@@ -45,6 +47,7 @@ export interface CapabilityEffects {
   readonly kubernetes: KubernetesEffect;
   readonly overlay: Pick<OverlayEffect, 'run'>;
   readonly upgrade: Pick<UpgradeEffect, 'run'>;
+  readonly removal: RemovalEffect;
   readonly vip: Pick<VipEffect, 'run'>;
 }
 
@@ -64,7 +67,7 @@ export class Effects {
   }
 
   async run(plan: Plan, context: EffectContext): Promise<EffectResult> {
-    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq, etcd, upgrade, vip } = this.#parts;
+    const { nodeIsReady, scripts, services, kubernetes, helm, join, overlay, dnsmasq, etcd, removal, upgrade, vip } = this.#parts;
     switch (plan.do) {
       case 'report_status':
         return { answer: { kind: 'json', type: 'NODE_STATUS', value: { nodeIsReady: nodeIsReady() } } };
@@ -89,6 +92,9 @@ export class Effects {
         return { answer: await etcd.run(plan, context) };
       case 'upgrade_node':
         return { answer: await upgrade.run(plan, context) };
+      case 'uninstall_node':
+      case 'reinstall_node':
+        return removal.run(plan, context);
       case 'assign_vip':
       case 'release_vip':
         return { answer: await vip.run(plan, context) };
@@ -103,6 +109,16 @@ export class Effects {
         };
       }
     }
+  }
+
+  /**
+   * What an instruction without a task of its own was accepted with, whose answer an earlier process had no time for; undefined when its
+   * effect has not begun, or cannot be known.
+   */
+  async accepted({ type }: Row, task: TaskId, options: CallOptions): Promise<EffectResult | undefined> {
+    if (type !== 'UNINSTALL_NODE' && type !== 'REINSTALL_NODE') return undefined;
+    // Whoever starts this process sees to it that the order is carried out.
+    return (await this.#parts.removal.isOrdered(task, options)) ? { answer: NO_CONTENT } : undefined;
   }
 
   /** What is answered for a task of an earlier process, whose end has been learnt. */

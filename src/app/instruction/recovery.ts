@@ -97,7 +97,12 @@ export class Recovery {
 
   /** Its answer is written when nothing of it runs any more (engine.md A5). */
   async #interrupted(row: Row, options: CallOptions): Promise<void> {
-    const { tasks, records, clock } = this.#parts;
+    const { tasks, records, clock, effects } = this.#parts;
+    const accepted = await effects.accepted(row, this.#taskOf(row), options).catch(() => undefined);
+    if (accepted !== undefined) {
+      const done = restoredItem(finishedRow(row, 'done', clock.now()), neverRun);
+      return records.finished(done, { outcome: 'done', result: accepted });
+    }
     if (row.task !== undefined) await tasks.cancel(this.#taskOf(row), options).catch(() => {});
     const item = restoredItem(finishedRow(row, 'unknown', clock.now()), neverRun);
     await records.finished(item, { outcome: 'unknown', result: { answer: item.failure(interruptedText(row)) } });

@@ -7,14 +7,14 @@ import { type AbsolutePath, under } from '../../domain/kernel/paths.js';
 import { NodePorts, Ports, Root } from '../tokens.js';
 
 /** Existing control planes and their scripts know it by this name. */
-const CONFIG_FILE = '/etc/dnsmasq.d/runos.conf' as AbsolutePath;
+export const DNSMASQ_FILE = '/etc/dnsmasq.d/runos.conf' as AbsolutePath;
 
 export const dnsmasqModule = new ContainerModule(({ bind }) => {
   bind(NodePorts.dnsmasq)
     .toResolvedValue(
       ({ paths }, { root, machine }, commands, clock) =>
         new DnsmasqEffect({
-          config: new FileDnsmasqConfig({ file: under(root, CONFIG_FILE), memoryFile: paths.dnsmasqMemory, commands }),
+          config: new FileDnsmasqConfig({ file: under(root, DNSMASQ_FILE), memoryFile: paths.dnsmasqMemory, commands }),
           units: new SystemdUnits({ commands }),
           clock,
           sha256: (data) => hash('sha256', data, 'hex'),

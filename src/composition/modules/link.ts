@@ -178,13 +178,13 @@ function bindInstructions(bind: Bind): void {
     .inSingletonScope();
   bind(NodePorts.effects)
     .toResolvedValue(
-      (dnsmasq, etcd, helm, join, kubernetes, overlay, upgrade, vip) => ({
-        ...{ dnsmasq, helm, join, kubernetes, overlay, upgrade, vip },
+      (dnsmasq, etcd, helm, join, kubernetes, overlay, removal, upgrade, vip) => ({
+        ...{ dnsmasq, helm, join, kubernetes, overlay, removal, upgrade, vip },
         etcd: new EtcdRemovalEffect(etcd),
       }),
       [
         ...([NodePorts.dnsmasq, NodePorts.etcd, NodePorts.helm, NodePorts.join, NodePorts.kubernetes] as const),
-        ...([NodePorts.overlayEffect, NodePorts.upgrade, NodePorts.vipEffect] as const),
+        ...([NodePorts.overlayEffect, NodePorts.removal, NodePorts.upgrade, NodePorts.vipEffect] as const),
       ],
     )
     .inSingletonScope();

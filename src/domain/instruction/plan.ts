@@ -4,6 +4,7 @@ import type { HelmInstallPlan, HelmUninstallPlan } from '../kubernetes/helm.js';
 import type { KubectlTask, KubernetesPlan } from '../kubernetes/model.js';
 import type { UpgradePlan } from '../kubernetes/upgrade.js';
 import type { OverlayPlanned } from '../overlay/plan.js';
+import type { RemovalPlan } from '../uninstall/model.js';
 import type { VipPlan } from '../vip/model.js';
 
 /** What is to be done, for the shell to do. */
@@ -18,6 +19,7 @@ export type Plan =
   | HelmInstallPlan
   | HelmUninstallPlan
   | OverlayPlanned
+  | RemovalPlan
   | UpgradePlan
   | VipPlan
   | { readonly do: 'restart_service'; readonly delaySeconds: number };

@@ -577,6 +577,16 @@ export const errorCodes = {
     retry: true,
     remedy: 'mend the disk or the store of the control plane, then try again',
   },
+  'uninstall.not_a_node': {
+    kind: 'invalid',
+    retry: false,
+    remedy: 'name the data directory of the agent with --data-dir: a control plane is not removed by this command',
+  },
+  'uninstall.not_removed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'mend what is named, then run the same command again: what is gone already is no failure',
+  },
   'vip.conflict': {
     kind: 'conflict',
     retry: true,

@@ -55,6 +55,8 @@ export interface Paths {
   readonly apiServers: AbsolutePath;
   /** Folders of the programs that instructions run. */
   readonly run: AbsolutePath;
+  /** Beside the data directory, which goes before it: that this node is being removed. */
+  readonly removal: AbsolutePath;
 }
 
 /** `undefined` when `text` is not absolute, or holds a NUL. `..` at the top stays there, as in the kernel. */
@@ -103,5 +105,6 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     install: inDataDir('install'),
     apiServers: inDataDir('api-servers.json'),
     run: inDataDir('run'),
+    removal: `${base === '/' ? '' : base}.removal` as AbsolutePath,
   };
 }

@@ -21,6 +21,12 @@ export interface OverlayDevice {
   set(config: OverlayConfig, options: CallOptions): Promise<readonly PeerFailure[]>;
 
   /**
+   * Takes the interface away that has this node's key, with its peers and routes, and what was let in from it. One with another key is
+   * somebody else's, and stays. Absent is success. @throws AgentError as `observe`, `overlay.not_set`
+   */
+  remove(options: CallOptions): Promise<void>;
+
+  /**
    * Whether a packet of this payload, unfragmented, is answered by an address of the overlay within 2 s; undefined where that cannot be
    * found out.
    */

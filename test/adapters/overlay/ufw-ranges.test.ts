@@ -59,3 +59,10 @@ test('what ufw refuses is an error with its words', async () => {
     message: expect.stringContaining('Invalid port'),
   });
 });
+
+test('what is closed for good leaves the rules of others', async () => {
+  const { rules, firewall } = ufw();
+  await firewall.set(ranges('10.78.0.0/16', '10.9.0.7'), options);
+  await firewall.clear(options);
+  expect(rules).toEqual(["allow in on wg0 from 10.99.0.0/16 comment 'mine'"]);
+});

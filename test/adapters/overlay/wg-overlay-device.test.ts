@@ -97,3 +97,13 @@ test('a machine without ping says nothing of its paths', async () => {
   const [range] = ranges('10.78.0.2');
   expect(range === undefined ? '' : await device.probe(range.network, 64, options)).toBeUndefined();
 });
+
+test('an interface with another key than this node has is somebody else’s, and stays', async () => {
+  const { device, ran } = await machine();
+  await device.set(empty, options);
+  await device.remove(options);
+  expect(ran('ip').filter((line) => line.includes('del'))).toEqual([]);
+  const strange = await machine();
+  await strange.device.remove(options);
+  expect(strange.ran('ip')).toEqual([]);
+});

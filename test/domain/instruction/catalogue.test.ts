@@ -22,8 +22,8 @@ RUN_REMOTE_SCRIPT - script 3600000 never 256K built
 INSTALL_HELM_CHART helm/* work 900000 probe 256K built
 UNINSTALL_HELM_CHART helm/* work 900000 repeat 256K built
 RUN_WEB_REQUEST - work 30000 never 256K built
-UNINSTALL_NODE * urgent - never 256K? later
-REINSTALL_NODE * urgent - never 256K later
+UNINSTALL_NODE * urgent - never 256K? built
+REINSTALL_NODE * urgent - never 256K built
 REMOVE_ETCD_MEMBER etcd work 120000 probe 256K built
 UPDATE_DNSMASQ dnsmasq work 60000 probe 4096K built
 UPGRADE_NODE_K8S k8s-packages+kubeadm+etcd+kubectl work 3600000 probe 256K built

@@ -15,8 +15,11 @@ import { HelmEffect } from '../../../src/app/kubernetes/helm-effect.js';
 import { JoinEffect } from '../../../src/app/kubernetes/join-effect.js';
 import { KubernetesEffect } from '../../../src/app/kubernetes/kubernetes-effect.js';
 import type { LinkSession } from '../../../src/app/link/link-session.js';
+import { RemovalEffect } from '../../../src/app/uninstall/removal-effect.js';
+import { RemovalOrders } from '../../../src/app/uninstall/removal-orders.js';
 import { NO_CONTENT } from '../../../src/domain/instruction/model.js';
 import { USUAL_POLICY } from '../../../src/domain/instruction/policy.js';
+import type { AbsolutePath } from '../../../src/domain/kernel/paths.js';
 import type { LinkMessage, ServerMessage } from '../../../src/domain/link/model.js';
 import { FakeAuditLog } from '../../fakes/fake-audit-log.js';
 import { FakeCommandRunner } from '../../fakes/fake-command-runner.js';
@@ -24,6 +27,7 @@ import { FakeDnsmasqConfig } from '../../fakes/fake-dnsmasq-config.js';
 import { FakeEtcdMembers } from '../../fakes/fake-etcd-members.js';
 import { FakeJoinSecrets } from '../../fakes/fake-join-secrets.js';
 import { FakeLogger } from '../../fakes/fake-logger.js';
+import { FakeMachineFiles } from '../../fakes/fake-machine-files.js';
 import { FakeServiceManager } from '../../fakes/fake-service-manager.js';
 import { FakeUnits } from '../../fakes/fake-units.js';
 import { FakeWebClient } from '../../fakes/fake-web-client.js';
@@ -68,6 +72,11 @@ const engine = new InstructionEngine({
     join: new JoinEffect({ programs, secrets: new FakeJoinSecrets() }),
     kubernetes: new KubernetesEffect(programs),
     overlay: { run: async () => NO_CONTENT },
+    removal: new RemovalEffect({
+      orders: new RemovalOrders(new FakeMachineFiles(), '/none' as AbsolutePath),
+      clock,
+      launch: async () => {},
+    }),
     upgrade: { run: async () => NO_CONTENT },
     vip: { run: async () => NO_CONTENT },
   },

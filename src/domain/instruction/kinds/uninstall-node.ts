@@ -1,7 +1,11 @@
-import { unbuilt } from './kind.js';
+import { z } from 'zod';
+import { built } from './kind.js';
 
-export const uninstallNode = unbuilt({
+export const uninstallNode = built({
   type: 'UNINSTALL_NODE',
-  scheduling: { lanes: ['*'], slot: 'urgent', deadlineMs: undefined, repeat: 'never' },
   mayBeEmpty: true,
+  // Whatever is sent along.
+  schema: z.unknown(),
+  scheduling: { lanes: ['*'], slot: 'urgent', deadlineMs: undefined, repeat: 'never' },
+  work: () => ({ plan: { do: 'uninstall_node' } }),
 });
