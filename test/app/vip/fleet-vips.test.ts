@@ -108,7 +108,7 @@ test('a holder that is silent for 30 s is waited out, and then the next is asked
   await live(it, [other], 26);
   expect(await it.said()).toBe('held a 1');
   await live(it, [other], 40);
-  expect(other.stream.told[0]).toBe('VIP_ASSIGN vip-acme-2');
+  expect(other.stream.told[0]).toBe('VIP_ASSIGN vip-acme-3');
 });
 
 test('AmIVIPHolder is answered from the store, exact; without the store not at all', async () => {
