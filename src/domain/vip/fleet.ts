@@ -116,8 +116,8 @@ function planAssigning(record: VipRecord, { answer, ageMs, now }: VipSight): Vip
 
 function planHeld(record: VipRecord, { candidates, nodeState, ageMs, now }: VipSight): VipRecord | undefined {
   const { node, wanted } = record;
-  // For 30 s nobody has answered it: it has nothing any more.
-  if (nodeState === 'offline') return { ...record, phase: 'free', since: now };
+  // Another server may have it by now, and have told it to go on: it is waited out like any other.
+  if (nodeState === 'offline') return releasing(record, now);
   if (wanted !== '' && wanted !== node && candidates.includes(wanted)) return releasing(record, now);
   if (nodeState === undefined && ageMs < UNHEARD_MS) return undefined;
   const isFit = node !== '' && candidates.includes(node);
@@ -125,8 +125,8 @@ function planHeld(record: VipRecord, { candidates, nodeState, ageMs, now }: VipS
   return isFit || nodeState === 'unknown' || candidates.length === 0 ? undefined : releasing(record, now);
 }
 
-function planReleasing(record: VipRecord, { answer, ageMs, nodeState, now }: VipSight): VipRecord | undefined {
-  const isGone = answer === 'ok' || nodeState === 'offline' || ageMs >= RELEASE_WAIT_MS;
+function planReleasing(record: VipRecord, { answer, ageMs, now }: VipSight): VipRecord | undefined {
+  const isGone = answer === 'ok' || ageMs >= RELEASE_WAIT_MS;
   return isGone ? { ...record, phase: 'free', since: now } : undefined;
 }
 
