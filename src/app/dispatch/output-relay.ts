@@ -139,7 +139,7 @@ export class OutputRelay implements NodeUser, LiveOutputs {
   #mustBeHere(nid: Nid): void {
     const { presence, server } = this.#parts;
     const seen = presence.get(nid);
-    if (seen?.connected !== true || seen.state !== 'online' || seen.server === server) return;
+    if (seen?.connected !== true || seen.state === 'offline' || seen.server === server) return;
     throw new AgentError('dispatch.elsewhere', { problem: `the stream of node ${nid} is at replica ${seen.server}` });
   }
 

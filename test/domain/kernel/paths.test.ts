@@ -42,6 +42,7 @@ describe('makePaths', () => {
       sealingKey: '/var/lib/holdfast/sealing.key',
       backup: '/var/lib/holdfast/backup',
       registrationRoot: '/var/lib/holdfast/registration-ca.crt',
+      removal: '/var/lib/holdfast.removal',
       firstAdmin: '/var/lib/holdfast/admin-client',
       certs: '/var/lib/holdfast/certs',
       enrolment: '/var/lib/holdfast/enrolment.json',
