@@ -2,6 +2,7 @@ import { dataplaneRemoval } from '../dataplane/removal.js';
 import { dnsmasqRemoval } from '../dnsmasq/removal.js';
 import { instructionRemoval } from '../instruction/removal.js';
 import { kubernetesRemoval } from '../kubernetes/removal.js';
+import { loadbalancerRemoval } from '../loadbalancer/removal.js';
 import { overlayRemoval } from '../overlay/removal.js';
 import { agentRemoval, stateRemoval } from './agent.js';
 import type { Removal, RemovalPlaces, RemovalScope, RemovalStep } from './model.js';
@@ -12,6 +13,7 @@ const removals: readonly Removal[] = [
   instructionRemoval,
   kubernetesRemoval,
   dnsmasqRemoval,
+  loadbalancerRemoval,
   dataplaneRemoval,
   overlayRemoval,
   stateRemoval,

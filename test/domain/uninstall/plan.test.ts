@@ -23,6 +23,7 @@ function lines(scope: RemovalScope): string {
 }
 
 const UNIT = 'if systemctl cat -- holdfast-agent.service';
+const BALANCED = 'if grep -q ^ *description holdfast  /etc/haproxy/haproxy.cfg';
 const JOINED = 'if test -e /etc/kubernetes/kubelet.conf';
 
 test('uninstall: the agent first, the state last, every program whole', () => {
@@ -34,6 +35,8 @@ kubernetes: unmount_below /var/lib/kubelet
 kubernetes: kubeadm reset --force ${JOINED} (600s)
 kubernetes: remove_file /etc/kubernetes/enc/cert-upload-key.txt
 dnsmasq: remove_dnsmasq
+loadbalancer: systemctl stop -- haproxy.service ${BALANCED} (30s)
+loadbalancer: rm -f -- /etc/haproxy/haproxy.cfg ${BALANCED} (30s)
 dataplane: ip -4 route flush table local proto 202 (10s)
 overlay: remove_overlay
 state: systemctl disable -- holdfast-agent.service ${UNIT} (20s)
@@ -47,6 +50,8 @@ test('cleanup leaves the node and Kubernetes as they are', () => {
 agent: hold_data_dir
 instruction: end_tasks
 dnsmasq: remove_dnsmasq
+loadbalancer: systemctl stop -- haproxy.service ${BALANCED} (30s)
+loadbalancer: rm -f -- /etc/haproxy/haproxy.cfg ${BALANCED} (30s)
 dataplane: ip -4 route flush table local proto 202 (10s)
 overlay: remove_overlay`);
 });
