@@ -10,7 +10,7 @@ const packageRoot = join(import.meta.dirname, '../..');
 const script = join(import.meta.dirname, 'support/throwaway-node.sh');
 const THROWAWAY = ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
 /** Lines that a whole removal says, one a step. */
-const STEPS = 14;
+const STEPS = 16;
 
 const folders: AsyncDisposable[] = [];
 afterAll(() => Promise.all(folders.map((folder) => folder[Symbol.asyncDispose]())));
@@ -61,7 +61,13 @@ describe('uninstall', () => {
   test('--dry-run says all of it and does nothing', async () => {
     const { stdout, read } = await remove(0, 'uninstall', '--dry-run', '-o', 'json');
     expect(stdout).toMatch(/^exit 0\n/);
-    for (const left of ['./data/node-identity.json', 'wg0', 'proto 202', './etc/dnsmasq.d/runos.conf'])
+    for (const left of [
+      './data/node-identity.json',
+      'wg0',
+      'proto 202',
+      './etc/dnsmasq.d/runos.conf',
+      './etc/haproxy/haproxy.cfg',
+    ])
       expect(stdout).toContain(`${left}`);
     const { dryRun, steps } = JSON.parse(await read('out'));
     expect([dryRun, steps.length]).toEqual([true, STEPS]);

@@ -10,7 +10,7 @@ if [ "$(readlink /proc/self/ns/mnt)" = "$HOST_MNT" ] || [ "$(readlink /proc/self
   exit 99
 fi
 root=$work/root fakes=$work/fakes log=$work/log
-mkdir -p "$fakes" /var/run/wireguard "$root"/{data/{certs,admin,run},etc/{kubernetes/enc,cni/net.d,dnsmasq.d,systemd/system},var/lib/kubelet/pods,volumes}
+mkdir -p "$fakes" /var/run/wireguard "$root"/{data/{certs,admin,run},etc/{kubernetes/enc,cni/net.d,dnsmasq.d,haproxy,systemd/system},var/lib/kubelet/pods,volumes}
 mount -t tmpfs tmpfs /var/run/wireguard
 mount -t tmpfs tmpfs /usr/local/sbin
 for program in systemctl reboot kubeadm ufw; do
@@ -69,6 +69,7 @@ mount -t tmpfs tmpfs "$root/var/lib/kubelet/pods/1/v"
 printf 'no-resolv\n' >"$root/etc/dnsmasq.d/runos.conf"
 digest=$(sha256sum "$root/etc/dnsmasq.d/runos.conf" | cut -d' ' -f1)
 printf '{"served":{"digest":"%s","mark":"m","boot":"b","startedAt":"1"}}\n' "$digest" >"$root/data/dnsmasq.json"
+printf 'global\n    description holdfast 0123456789abcdef\n' >"$root/etc/haproxy/haproxy.cfg"
 
 remove=("$package/bin/holdfast" "$@" --yes --root "$root" --data-dir /data)
 if [ "$kills" != 0 ]; then
