@@ -39,13 +39,13 @@ export class ZoneAnswers implements Subsystem, NameAnswers {
 
   constructor({ view, origin, server }: ZoneAnswersParts) {
     this.#view = view;
-    this.#zone = new Zone(origin, server);
+    this.#zone = new Zone({ origin, state: view.state, server });
   }
 
   async start(): Promise<void> {
     const { state } = this.#view;
-    this.#unsubscribe = this.#view.onChange(({ services }) => this.#zone.update(state, services));
-    this.#zone.update(state, servicesOf(state));
+    this.#unsubscribe = this.#view.onChange(({ services }) => this.#zone.update(services));
+    this.#zone.update(servicesOf(state));
   }
 
   async ready(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
-import { containsRange, type IpAddress, type Ipv4Range, ipv4Range, isIpv6 } from '../kernel/network.js';
-import { type QualifiedName, qualifiedName, type ServicePort } from '../resource/model.js';
+import { containsRange, type IpAddress, type Ipv4Range, ipAddress, ipv4Range, isIpv6 } from '../kernel/network.js';
+import { type QualifiedName, qualifiedName, type ServicePort, type ServiceResource } from '../resource/model.js';
 import type { ClusterState } from '../resource/state.js';
 import { classes, type ResourceRecord, types } from './model.js';
 import { type DomainName, nameKey, reverseOf } from './name.js';
@@ -11,13 +11,6 @@ const REFRESH = 3_600;
 const RETRY = 600;
 const EXPIRE = 86_400;
 
-/** What there is at a name: records by type. A name with none stands above others that have some (RFC 4592, 2.2.2). */
-interface Node {
-  readonly records: Map<number, ResourceRecord[]>;
-  /** Names right below it that are there. */
-  children: number;
-}
-
 export type Found =
   /** Of the zone, and what it holds of the type; all of it for ANY. */
   | { readonly is: 'records'; readonly records: readonly ResourceRecord[] }
@@ -27,137 +20,139 @@ export type Found =
   /** Somebody else's name. */
   | { readonly is: 'foreign' };
 
+export interface ZoneParts {
+  /** `holdfast`; at least one label. */
+  readonly origin: DomainName;
+  readonly state: ClusterState;
+  /** Where this zone is answered: the origin's own address, as no service can have that name. */
+  readonly server?: IpAddress | undefined;
+}
+
+interface Named {
+  readonly resource: ServiceResource;
+  readonly address: IpAddress;
+}
+
 /**
  * The names of services: `SERVICE.NAMESPACE.ORIGIN` has the service's address, `_PORT._PROTOCOL.` before it its ports (RFC 2782), the
- * reverse name of the address leads back. Kept as the state changes, at the cost of what changed.
+ * reverse name of the address leads back. Records are made from the state when they are asked for: of 10,000 services they would take 40 MB.
  */
 export class Zone {
   readonly #origin: DomainName;
-  readonly #originKey: string;
-  /** Where the addresses of services are: their reverse names are this zone's as well. */
-  #vipRange: Ipv4Range | undefined;
-  readonly #nodes = new Map<string, Node>();
-  readonly #ofService = new Map<QualifiedName, readonly ResourceRecord[]>();
-  #serial = 0;
+  readonly #originKeys: readonly string[];
+  readonly #state: ClusterState;
+  readonly #apex: readonly ResourceRecord[];
+  /** Services that have names, by namespace: a name above others is there (RFC 4592, 2.2.2). */
+  readonly #named = new Map<string, Set<QualifiedName>>();
 
-  /**
-   * @param origin `holdfast`; at least one label
-   * @param server where this zone is answered: the origin's own address, as no service can have that name
-   */
-  constructor(origin: DomainName, server?: IpAddress) {
+  constructor({ origin, state, server }: ZoneParts) {
     this.#origin = origin;
-    this.#originKey = nameKey(origin);
-    this.#add(record(origin, types.NS, nameData(origin)));
-    if (server !== undefined) this.#add(addressRecord(origin, server));
-    this.#add(record(origin, types.TXT, textData('holdfast')));
+    this.#originKeys = keysOf(origin);
+    this.#state = state;
+    const own = server === undefined ? [] : [addressRecord(origin, server)];
+    this.#apex = [record(origin, types.NS, nameData(origin)), record(origin, types.TXT, textData('holdfast')), ...own];
   }
 
-  get size(): number {
-    return this.#nodes.size;
-  }
-
-  /** Services that have changed, or are gone. */
-  update(state: ClusterState, services: Iterable<QualifiedName>): void {
+  /** Of services that have changed, or are gone. */
+  update(services: Iterable<QualifiedName>): void {
     for (const service of services) {
-      for (const former of this.#ofService.get(service) ?? []) this.#remove(former);
-      const records = this.#recordsOf(state, service);
-      for (const each of records) this.#add(each);
-      if (records.length === 0) this.#ofService.delete(service);
-      else this.#ofService.set(service, records);
+      const namespace = service.slice(0, service.indexOf('/'));
+      const named = this.#named.get(namespace) ?? new Set();
+      if (this.#service(service) === undefined) named.delete(service);
+      else named.add(service);
+      if (named.size === 0) this.#named.delete(namespace);
+      else this.#named.set(namespace, named);
     }
-    this.#vipRange = state.vipRange === undefined ? undefined : ipv4Range(state.vipRange);
-    // RFC 1982: it may only grow, modulo 2^32.
-    this.#serial = Number(state.revision % 2n ** 32n);
   }
 
   /** @param type of a record, or ANY */
   find(name: DomainName, type: number): Found {
-    const key = nameKey(name);
-    const apex = this.#apexOf(name, key);
-    if (apex === undefined) return { is: 'foreign' };
+    const keys = keysOf(name);
+    const { length } = this.#originKeys;
+    if (this.#originKeys.every((key, index) => keys.at(index - length) === key)) {
+      return this.#found(this.#below(keys.slice(0, keys.length - length)), type, this.#origin);
+    }
+    const reverse = this.#reverse(keys);
+    return reverse === undefined ? { is: 'foreign' } : this.#found(reverse.records, type, name.slice(-reverse.apexLabels));
+  }
+
+  #found(all: readonly ResourceRecord[] | undefined, type: number, apex: DomainName): Found {
     const soa = this.#soa(apex);
-    const isApex = key === nameKey(apex);
-    const node = this.#nodes.get(key);
-    if (node === undefined && !isApex) return { is: 'absent', soa };
-    const own = isApex ? [soa] : [];
-    const all = [...own, ...[...(node?.records.values() ?? [])].flat()];
-    const records = type === types.ANY ? all : all.filter((each) => each.type === type);
+    if (all === undefined) return { is: 'absent', soa };
+    const withSoa = all === this.#apex || all === REVERSE_APEX ? [soa, ...all] : all;
+    const records = type === types.ANY ? withSoa : withSoa.filter((each) => each.type === type);
     return records.length === 0 ? { is: 'empty', soa } : { is: 'records', records };
   }
 
-  /** Which zone of ours a name is in: the origin's, or that of the reverse names that hold nothing but our addresses. */
-  #apexOf(name: DomainName, key: string): DomainName | undefined {
-    if (key === this.#originKey || key.endsWith(`.${this.#originKey}`)) return this.#origin;
-    if (this.#vipRange === undefined || !key.endsWith('.in-addr.arpa.')) return undefined;
-    const octets = Math.ceil(this.#vipRange.prefixLength / 8);
-    const numbers = name.slice(0, -2).reverse();
-    if (numbers.length < octets || !numbers.every((label) => /^(0|[1-9]\d{0,2})$/.test(label))) return undefined;
-    const network = ipv4Range(`${[...numbers.slice(0, octets), '0', '0', '0'].slice(0, 4).join('.')}/${octets * 8}`);
-    return network !== undefined && containsRange(this.#vipRange, network) ? name.slice(-2 - octets) : undefined;
+  /** Undefined: there is no such name. Empty: it is there for those below it. */
+  #below(keys: readonly string[]): readonly ResourceRecord[] | undefined {
+    const [namespace, service, protocol, port, ...more] = [...keys].reverse();
+    if (namespace === undefined) return this.#apex;
+    if (service === undefined) return this.#named.has(namespace) ? [] : undefined;
+    const named = this.#service(qualifiedName(namespace, service));
+    if (named === undefined || more.length > 0) return undefined;
+    const owner: DomainName = [service, namespace, ...this.#origin];
+    if (protocol === undefined) return [addressRecord(owner, named.address)];
+    const ofProtocol = named.resource.spec.ports.filter((each) => protocol === `_${each.protocol}`);
+    if (ofProtocol.length === 0 || port === undefined) return ofProtocol.length === 0 ? undefined : [];
+    const found = ofProtocol.filter((each) => port === `_${each.name}`);
+    return found.length === 0 ? undefined : found.map((each) => serviceRecord(owner, each));
   }
 
+  /** Of the reverse names that hold nothing but our addresses; what is between them and an address is taken to be there. */
+  #reverse(
+    keys: readonly string[],
+  ): { readonly records: readonly ResourceRecord[] | undefined; readonly apexLabels: number } | undefined {
+    const range = this.#state.vipRange === undefined ? undefined : ipv4Range(this.#state.vipRange);
+    if (range === undefined || keys.at(-1) !== 'arpa' || keys.at(-2) !== 'in-addr') return undefined;
+    const octets = Math.ceil(range.prefixLength / 8);
+    const numbers = keys.slice(0, -2).reverse();
+    if (!isIn(range, numbers, octets)) return undefined;
+    const apexLabels = octets + 2;
+    if (numbers.length === octets) return { records: REVERSE_APEX, apexLabels };
+    if (numbers.length < 4) return { records: [], apexLabels };
+    const address = numbers.length === 4 ? ipAddress(numbers.join('.')) : undefined;
+    const service = address === undefined ? undefined : this.#state.vips.get(address)?.service;
+    const named = service === undefined ? undefined : this.#service(service);
+    if (named === undefined || named.address !== address) return { records: undefined, apexLabels };
+    const { name, namespace } = named.resource.metadata;
+    const leadsTo = nameData([name, namespace, ...this.#origin]);
+    return { records: [record(reverseOf(named.address), types.PTR, leadsTo)], apexLabels };
+  }
+
+  #service(service: QualifiedName): Named | undefined {
+    const resource = this.#state.service(service)?.resource;
+    const address = this.#state.vips.ofService(service);
+    if (resource === undefined || address === undefined) return undefined;
+    return this.#state.vips.get(address)?.releasedAt === undefined ? { resource, address } : undefined;
+  }
+
+  /** Its serial may only grow, modulo 2^32 (RFC 1982). */
   #soa(apex: DomainName): ResourceRecord {
     const mailbox: DomainName = ['hostmaster', ...this.#origin];
-    const numbers = [this.#serial, REFRESH, RETRY, EXPIRE, ZONE_TTL];
-    return record(apex, types.SOA, soaData(this.#origin, mailbox, numbers));
-  }
-
-  #recordsOf(state: ClusterState, service: QualifiedName): readonly ResourceRecord[] {
-    const resource = state.service(service)?.resource;
-    const address = state.vips.ofService(service);
-    if (resource === undefined || address === undefined || state.vips.get(address)?.releasedAt !== undefined) return [];
-    const { name, namespace } = resource.metadata;
-    const owner: DomainName = [name, namespace, ...this.#origin];
-    return [
-      addressRecord(owner, address),
-      record(reverseOf(address), types.PTR, nameData(owner)),
-      ...resource.spec.ports.map((port) => serviceRecord(owner, port)),
-    ];
-  }
-
-  #add(added: ResourceRecord): void {
-    const node = this.#reach(added.name);
-    const records = node.records.get(added.type);
-    if (records === undefined) node.records.set(added.type, [added]);
-    else records.push(added);
-  }
-
-  #remove(removed: ResourceRecord): void {
-    const node = this.#nodes.get(nameKey(removed.name));
-    const left = node?.records.get(removed.type)?.filter((each) => each !== removed) ?? [];
-    if (left.length === 0) node?.records.delete(removed.type);
-    else node?.records.set(removed.type, left);
-    this.#drop(removed.name);
-  }
-
-  /** The node of a name, with all that lead to it. */
-  #reach(name: DomainName): Node {
-    const key = nameKey(name);
-    const known = this.#nodes.get(key);
-    if (known !== undefined) return known;
-    const node: Node = { records: new Map(), children: 0 };
-    this.#nodes.set(key, node);
-    if (name.length > 0) this.#reach(name.slice(1)).children += 1;
-    return node;
-  }
-
-  /** Goes with the last record and the last name below it, and so do those above. */
-  #drop(name: DomainName): void {
-    const node = this.#nodes.get(nameKey(name));
-    if (node === undefined || node.records.size > 0 || node.children > 0 || name.length === 0) return;
-    this.#nodes.delete(nameKey(name));
-    const above = this.#nodes.get(nameKey(name.slice(1)));
-    if (above === undefined) return;
-    above.children -= 1;
-    this.#drop(name.slice(1));
+    const serial = Number(this.#state.revision % 2n ** 32n);
+    return record(apex, types.SOA, soaData(this.#origin, mailbox, [serial, REFRESH, RETRY, EXPIRE, ZONE_TTL]));
   }
 }
+
+const REVERSE_APEX: readonly ResourceRecord[] = [];
 
 /** All services of a state, for a zone that is new. */
 export function servicesOf(state: ClusterState): readonly QualifiedName[] {
   return [...state.all()].flatMap(({ resource: { kind, metadata } }) =>
     kind === 'Service' ? [qualifiedName(metadata.namespace, metadata.name)] : [],
   );
+}
+
+/** Whether the network of the first `octets` numbers is one of the range. */
+function isIn(range: Ipv4Range, numbers: readonly string[], octets: number): boolean {
+  if (numbers.length < octets || !numbers.every((label) => /^(0|[1-9]\d{0,2})$/.test(label))) return false;
+  const network = ipv4Range(`${[...numbers.slice(0, octets), '0', '0', '0'].slice(0, 4).join('.')}/${octets * 8}`);
+  return network !== undefined && containsRange(range, network);
+}
+
+function keysOf(name: DomainName): readonly string[] {
+  return name.map((label) => nameKey([label]).slice(0, -1));
 }
 
 function serviceRecord(owner: DomainName, { name, port, protocol }: ServicePort): ResourceRecord {
