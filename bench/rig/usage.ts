@@ -70,11 +70,18 @@ function proportionalBytes(pid: number): number {
   }
 }
 
-/** CPU seconds of every user process that is neither this one, nor started by it, nor one that waits for it. */
-export function foreignCpuSeconds(): number {
+/** Those who started this process, and wait for it. */
+function waiting(): ReadonlySet<number> {
   const times = allTimes();
-  const ours = new Set(treeOf(process.pid, times));
-  for (let pid = process.pid; pid > 1; pid = times.get(pid)?.parent ?? 0) ours.add(pid);
+  const found = new Set<number>();
+  for (let pid = process.pid; pid > 1; pid = times.get(pid)?.parent ?? 0) found.add(pid);
+  return found;
+}
+
+/** CPU seconds of every user process that is neither this one, nor started by it, nor one of `others`. */
+function foreignCpuSeconds(others: ReadonlySet<number>): number {
+  const times = allTimes();
+  const ours = new Set([...treeOf(process.pid, times), ...others]);
   const isKernel = (pid: number, parent: number) => pid === 2 || parent === 2;
   return [...times].reduce((sum, [pid, { parent, all }]) => (ours.has(pid) || isKernel(pid, parent) ? sum : sum + all), 0);
 }
@@ -99,10 +106,12 @@ export class Quiet {
 
 /** Does something, and says how much of the CPUs others used meanwhile. */
 export async function foreignCores<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly foreignCores: number }> {
-  const [before, startedAt] = [foreignCpuSeconds(), performance.now()];
+  // Once: one that ends meanwhile would hand its own parent, with the times of all it ever started, over to the others.
+  const others = waiting();
+  const [before, startedAt] = [foreignCpuSeconds(others), performance.now()];
   const value = await work();
   const seconds = (performance.now() - startedAt) / 1_000;
-  return { value, foreignCores: Math.max(0, foreignCpuSeconds() - before) / seconds };
+  return { value, foreignCores: Math.max(0, foreignCpuSeconds(others) - before) / seconds };
 }
 
 export function isDisturbed(cores: number): boolean {
