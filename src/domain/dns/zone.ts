@@ -28,6 +28,13 @@ export interface ZoneParts {
   readonly server?: IpAddress | undefined;
 }
 
+interface Asked {
+  readonly name: DomainName;
+  readonly type: number;
+  /** Of the zone that the name is in. */
+  readonly apex: DomainName;
+}
+
 interface Named {
   readonly resource: ServiceResource;
   readonly address: IpAddress;
@@ -70,16 +77,18 @@ export class Zone {
     const keys = keysOf(name);
     const { length } = this.#originKeys;
     if (this.#originKeys.every((key, index) => keys.at(index - length) === key)) {
-      return this.#found(this.#below(keys.slice(0, keys.length - length)), type, this.#origin);
+      return this.#found(this.#below(keys.slice(0, keys.length - length)), { name, type, apex: this.#origin });
     }
     const reverse = this.#reverse(keys);
-    return reverse === undefined ? { is: 'foreign' } : this.#found(reverse.records, type, name.slice(-reverse.apexLabels));
+    return reverse === undefined
+      ? { is: 'foreign' }
+      : this.#found(reverse.records, { name, type, apex: name.slice(-reverse.apexLabels) });
   }
 
-  #found(all: readonly ResourceRecord[] | undefined, type: number, apex: DomainName): Found {
+  #found(all: readonly ResourceRecord[] | undefined, { name, type, apex }: Asked): Found {
     const soa = this.#soa(apex);
     if (all === undefined) return { is: 'absent', soa };
-    const withSoa = all === this.#apex || all === REVERSE_APEX ? [soa, ...all] : all;
+    const withSoa = name.length === apex.length ? [soa, ...all] : all;
     const records = type === types.ANY ? withSoa : withSoa.filter((each) => each.type === type);
     return records.length === 0 ? { is: 'empty', soa } : { is: 'records', records };
   }
@@ -94,7 +103,8 @@ export class Zone {
     const owner: DomainName = [service, namespace, ...this.#origin];
     if (protocol === undefined) return [addressRecord(owner, named.address)];
     const ofProtocol = named.resource.spec.ports.filter((each) => protocol === `_${each.protocol}`);
-    if (ofProtocol.length === 0 || port === undefined) return ofProtocol.length === 0 ? undefined : [];
+    if (ofProtocol.length === 0) return undefined;
+    if (port === undefined) return [];
     const found = ofProtocol.filter((each) => port === `_${each.name}`);
     return found.length === 0 ? undefined : found.map((each) => serviceRecord(owner, each));
   }
@@ -109,12 +119,12 @@ export class Zone {
     const numbers = keys.slice(0, -2).reverse();
     if (!isIn(range, numbers, octets)) return undefined;
     const apexLabels = octets + 2;
-    if (numbers.length === octets) return { records: REVERSE_APEX, apexLabels };
     if (numbers.length < 4) return { records: [], apexLabels };
     const address = numbers.length === 4 ? ipAddress(numbers.join('.')) : undefined;
     const service = address === undefined ? undefined : this.#state.vips.get(address)?.service;
     const named = service === undefined ? undefined : this.#service(service);
-    if (named === undefined || named.address !== address) return { records: undefined, apexLabels };
+    // Of a range smaller than /24 each address is a zone, and a zone is there.
+    if (named === undefined || named.address !== address) return { records: octets === 4 ? [] : undefined, apexLabels };
     const { name, namespace } = named.resource.metadata;
     const leadsTo = nameData([name, namespace, ...this.#origin]);
     return { records: [record(reverseOf(named.address), types.PTR, leadsTo)], apexLabels };
@@ -134,8 +144,6 @@ export class Zone {
     return record(apex, types.SOA, soaData(this.#origin, mailbox, [serial, REFRESH, RETRY, EXPIRE, ZONE_TTL]));
   }
 }
-
-const REVERSE_APEX: readonly ResourceRecord[] = [];
 
 /** All services of a state, for a zone that is new. */
 export function servicesOf(state: ClusterState): readonly QualifiedName[] {

@@ -118,6 +118,17 @@ describe('the names of a service', () => {
   });
 });
 
+test('a range smaller than the numbers of a name: each address is a zone of its own', () => {
+  const cluster = new SmallCluster('10.192.0.0/28');
+  cluster.write({ key: VIP_RANGE_KEY, value: JSON.stringify('10.192.0.0/28') });
+  cluster.apply([hello]);
+  const zone = zoneFrom(cluster);
+  expect(ask(zone, '2.0.192.10.in-addr.arpa', types.PTR)).toContain('PTR hello.default.holdfast.');
+  expect(ask(zone, '3.0.192.10.in-addr.arpa', types.PTR)).toBe('NOERROR AA |  | 3.0.192.10.in-addr.arpa. SOA | ');
+  expect(ask(zone, '3.0.192.10.in-addr.arpa', types.SOA)).toBe('NOERROR AA | 3.0.192.10.in-addr.arpa. SOA |  | ');
+  expect(ask(zone, '16.0.192.10.in-addr.arpa', types.PTR)).toBe('REFUSED |  |  | ');
+});
+
 describe('what is no question of ours', () => {
   const zone = zoneOf(hello);
   const asked = query('hello.default.holdfast', types.A);
