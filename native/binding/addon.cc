@@ -6,6 +6,7 @@
 
 #include "address_functions.h"
 #include "arguments.h"
+#include "descriptor_functions.h"
 #include "errno_error.h"
 #include "local_routes.h"
 #include "nft_object.h"
@@ -63,6 +64,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("NftSocket", NftObject::define(env));
   exports.Set("setLocalRoutes", Napi::Function::New(env, set_local_routes_value, "setLocalRoutes"));
   set_address_functions(env, exports);
+  set_descriptor_functions(env, exports);
   exports.Set("timeBounds", bounds_value(env));
   exports.Set("lockFile", Napi::Function::New(env, lock_file_value, "lockFile"));
   exports.Set("peerUid", Napi::Function::New(env, peer_uid_value, "peerUid"));
