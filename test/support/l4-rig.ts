@@ -1,5 +1,6 @@
 import { MemoryOutbox } from '../../src/adapters/outbox/memory-outbox.js';
 import { L4Subsystem } from '../../src/app/dataplane/l4-subsystem.js';
+import { PathMoves } from '../../src/app/dataplane/path-moves.js';
 import type { ListenerId } from '../../src/domain/dataplane/model.js';
 import type { NodeName } from '../../src/domain/identity/model.js';
 import { ZERO_SEQUENCE } from '../../src/domain/outbox/model.js';
@@ -50,6 +51,8 @@ export async function l4Rig({
       mayMovePorts: dev,
       connectTimeoutMs: 2_000,
       outbox,
+      path: 'proxy',
+      moves: new PathMoves(),
     });
   const events = async () =>
     (await outbox.read(ZERO_SEQUENCE, 100, options)).map(({ labels, message }) => `${labels.subject}: ${message}`);

@@ -3,6 +3,7 @@ import { FileListenPortMemory } from '../../adapters/dataplane/file-listen-port-
 import { NativeDataPlane } from '../../adapters/dataplane/native-data-plane.js';
 import { ExplainService } from '../../app/dataplane/explain-service.js';
 import { L4Subsystem } from '../../app/dataplane/l4-subsystem.js';
+import { PathMoves } from '../../app/dataplane/path-moves.js';
 import { Ports, Root, Subsystems, UseCases } from '../tokens.js';
 
 export const dataplaneModule = new ContainerModule(({ bind }) => {
@@ -37,6 +38,8 @@ export const dataplaneModule = new ContainerModule(({ bind }) => {
           mayMovePorts: mode === 'dev',
           connectTimeoutMs: config.connectTimeoutMs,
           outbox,
+          path: 'proxy',
+          moves: new PathMoves(),
           inherited,
         }),
       [Root.facts, Subsystems.logConsumer, Ports.dataPlane, Ports.listenPortMemory, Ports.clock, Ports.logger, Ports.outbox],

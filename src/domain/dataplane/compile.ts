@@ -32,11 +32,19 @@ export function compileServices(state: ClusterState, nodeId: NodeName, fresh = t
 /** Keeps the table of a changing state at the cost of what changed. */
 export class L4Compiler {
   readonly #nodeId: NodeName;
+  readonly #takes: (spec: ServiceSpec) => boolean;
   readonly #table = new Map<ListenerId, L4Listener>();
   readonly #byService = new Map<QualifiedName, readonly ListenerId[]>();
 
-  constructor(nodeId: NodeName) {
+  /** `takes`: which services the table is about; the others are as if they were not there. */
+  constructor(nodeId: NodeName, takes: (spec: ServiceSpec) => boolean = () => true) {
     this.#nodeId = nodeId;
+    this.#takes = takes;
+  }
+
+  /** What the service was compiled to. */
+  of(service: QualifiedName): readonly L4Listener[] {
+    return (this.#byService.get(service) ?? []).flatMap((id) => this.#table.get(id) ?? []);
   }
 
   get table(): L4Table {
@@ -49,7 +57,8 @@ export class L4Compiler {
     const remove: ListenerId[] = [];
     for (const name of services) {
       const resource = state.service(name)?.resource;
-      const listeners = resource === undefined ? [] : compileService(state, resource, this.#nodeId, fresh);
+      const taken = resource !== undefined && this.#takes(resource.spec);
+      const listeners = taken ? compileService(state, resource, this.#nodeId, fresh) : [];
       const ids = listeners.map(({ id }) => id);
       for (const id of this.#byService.get(name) ?? []) {
         if (ids.includes(id)) continue;

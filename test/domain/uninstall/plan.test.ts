@@ -42,7 +42,7 @@ overlay: remove_overlay
 state: systemctl disable -- holdfast-agent.service ${UNIT} (20s)
 state: remove_file /etc/systemd/system/holdfast-agent.service
 state: systemctl daemon-reload if test -d /run/systemd/system (20s)
-state: remove_state /var/lib/holdfast admin view.db run journal.db sealing.key overlay.key dnsmasq.json api-servers.json listen-ports.json adoption.json certs enrolment.json registration-ca.crt audit.log node-identity.json lock`);
+state: remove_state /var/lib/holdfast admin view.db run journal.db sealing.key overlay.key dnsmasq.json api-servers.json listen-ports.json sysctls.json adoption.json certs enrolment.json registration-ca.crt audit.log node-identity.json lock`);
 });
 
 test('cleanup leaves the node and Kubernetes as they are', () => {
