@@ -9,6 +9,7 @@
 #include "errno_error.h"
 #include "local_routes.h"
 #include "nft_object.h"
+#include "nft_watcher_object.h"
 #include "process.h"
 #include "proxy_object.h"
 #include "values.h"
@@ -61,6 +62,7 @@ Napi::Value set_local_routes_value(const Napi::CallbackInfo& info) {
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("Proxy", ProxyObject::define(env));
   exports.Set("NftSocket", NftObject::define(env));
+  exports.Set("NftWatcher", NftWatcherObject::define(env));
   exports.Set("setLocalRoutes", Napi::Function::New(env, set_local_routes_value, "setLocalRoutes"));
   set_address_functions(env, exports);
   exports.Set("timeBounds", bounds_value(env));

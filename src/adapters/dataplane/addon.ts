@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { BindFailure } from '../../ports/dataplane/data-plane.js';
-import type { NftSocket } from './nft-addon.js';
+import type { NftChanges, NftSocket, NftWatcher } from './nft-addon.js';
 
 export type NativeEvent =
   | { readonly type: 'drained'; readonly id: number; readonly address: string; readonly port: number; readonly closed: number }
@@ -56,7 +56,8 @@ export interface NativeAddress {
 
 export interface Addon {
   readonly Proxy: new (settings: Partial<ProxySettings>, onEvent: (event: NativeEvent) => void) => NativeProxy;
-  readonly NftSocket: new () => NftSocket;
+  readonly NftSocket: new (descriptor?: number) => NftSocket;
+  readonly NftWatcher: new (ownPort: number, onChange: (changes: NftChanges) => void) => NftWatcher;
   /** Upper bounds of the histograms' classes but the last, seconds. */
   readonly timeBounds: { readonly dial: readonly number[]; readonly connection: readonly number[] };
   /** Locks `path` until the process ends; throws an Error with code `EWOULDBLOCK` when another holds it. Returns the descriptor. */
