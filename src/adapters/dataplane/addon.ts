@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { BindFailure } from '../../ports/dataplane/data-plane.js';
+import type { ConntrackFunctions } from './conntrack-addon.js';
 import type { NftChanges, NftSocket, NftWatcher } from './nft-addon.js';
 
 export type NativeEvent =
@@ -54,7 +55,7 @@ export interface NativeAddress {
   readonly validSeconds: number;
 }
 
-export interface Addon {
+export interface Addon extends ConntrackFunctions {
   readonly Proxy: new (settings: Partial<ProxySettings>, onEvent: (event: NativeEvent) => void) => NativeProxy;
   readonly NftSocket: new (descriptor?: number) => NftSocket;
   readonly NftWatcher: new (ownPort: number, onChange: (changes: NftChanges) => void) => NftWatcher;
