@@ -30,11 +30,17 @@ std::string name_argument(const Napi::CallbackInfo& info, std::size_t index, con
 Napi::Function NftObject::define(Napi::Env env) {
   return DefineClass(env, "NftSocket",
                      {InstanceMethod<&NftObject::apply>("apply"), InstanceMethod<&NftObject::dump>("dump"),
-                      InstanceMethod<&NftObject::generation>("generation"), InstanceMethod<&NftObject::close>("close")});
+                      InstanceMethod<&NftObject::generation>("generation"), InstanceMethod<&NftObject::port>("port"),
+                      InstanceMethod<&NftObject::descriptor>("descriptor"), InstanceMethod<&NftObject::close>("close")});
 }
 
 NftObject::NftObject(const Napi::CallbackInfo& info) : ObjectWrap(info), socket_(std::make_unique<nft::Socket>()) {
-  if (const int error = socket_->open(); error != 0) throw errno_error(info.Env(), "socket(AF_NETLINK)", -error);
+  if (info[0].IsUndefined()) {
+    if (const int error = socket_->open(); error != 0) throw errno_error(info.Env(), "socket(AF_NETLINK)", -error);
+    return;
+  }
+  net::UniqueFd fd(static_cast<int>(integer_argument(info, 0, "fd", 0, 2147483647.0)));
+  if (const int error = socket_->adopt(std::move(fd)); error != 0) throw errno_error(info.Env(), "adopt the socket", -error);
 }
 
 nft::Socket& NftObject::open(Napi::Env env) {
@@ -74,6 +80,10 @@ Napi::Value NftObject::generation(const Napi::CallbackInfo& info) {
   if (outcome.error != 0) fail(info.Env(), "generation", outcome);
   return Napi::Number::New(info.Env(), id);
 }
+
+Napi::Value NftObject::port(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), open(info.Env()).port()); }
+
+Napi::Value NftObject::descriptor(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), open(info.Env()).fd()); }
 
 Napi::Value NftObject::close(const Napi::CallbackInfo& info) {
   socket_.reset();

@@ -8,7 +8,7 @@
 
 namespace holdfast::binding {
 
-/// `new NftSocket()`, `apply(plan)`, `dump(kind, table, set)`, `generation()`, `close()`; src/adapters/dataplane/nft-addon.ts has the types.
+/// `new NftSocket(fd)`, `apply(plan)`, `dump(kind, table, set)`, `generation()`, `port()`, `descriptor()`, `close()`; src/adapters/dataplane/nft-addon.ts has the types.
 /// Calls run on the thread of JavaScript: a change of one service takes 20 microseconds, the load of 30,000 a quarter of a second.
 class NftObject : public Napi::ObjectWrap<NftObject> {
  public:
@@ -19,6 +19,8 @@ class NftObject : public Napi::ObjectWrap<NftObject> {
   Napi::Value apply(const Napi::CallbackInfo& info);
   Napi::Value dump(const Napi::CallbackInfo& info);
   Napi::Value generation(const Napi::CallbackInfo& info);
+  Napi::Value port(const Napi::CallbackInfo& info);
+  Napi::Value descriptor(const Napi::CallbackInfo& info);
   Napi::Value close(const Napi::CallbackInfo& info);
 
   nft::Socket& open(Napi::Env env);

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "netlink_socket.h"
 #include "nft_plan.h"
 #include "nft_reply.h"
-#include "unique_fd.h"
 
 namespace holdfast::nft {
 
@@ -24,7 +24,12 @@ struct Outcome {
 class Socket {
  public:
   /// 0 or the negative errno. Once.
-  int open();
+  int open() { return socket_.open(); }
+  /// Instead of `open`: the owning socket of another process, which has passed it (SCM_RIGHTS) and uses it no more. -EPROTOTYPE when it is none.
+  int adopt(net::UniqueFd fd) { return socket_.adopt(std::move(fd)); }
+  /// By which the kernel knows who changes something.
+  std::uint32_t port() const noexcept { return socket_.port(); }
+  int fd() const noexcept { return socket_.fd(); }
 
   /// All of the plan at once, or nothing: returns when the kernel has done it or refused it. EINVAL without a kernel's word: the plan is
   /// none. ENOBUFS: there were more errors than fit the buffer; nothing happened. EMSGSIZE: the batch is larger than any buffer.
@@ -40,13 +45,9 @@ class Socket {
  private:
   Outcome dump_once(ObjectKind kind, const std::string& table, const std::string& set, Dump& dump);
   int ask(std::uint16_t type, std::uint16_t flags, const std::string& table, const std::string& set, std::uint32_t sequence);
-  /// Bytes of a datagram, or a negative errno.
-  std::int64_t receive(int flags);
-  int send(const Bytes& bytes);
 
-  net::UniqueFd fd_;
+  netlink::Socket socket_;
   std::uint32_t sequence_ = 1;
-  Bytes buffer_;
 };
 
 }  // namespace holdfast::nft

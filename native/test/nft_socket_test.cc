@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <linux/netfilter/nf_tables.h>
-#include <sched.h>
 
 #include <cerrno>
-#include <functional>
 #include <memory>
-#include <thread>
+
+#include "network_namespace.h"
 
 namespace holdfast::nft {
 namespace {
@@ -15,15 +14,7 @@ namespace {
 constexpr std::uint32_t kOwnedAndPersistent = 6;
 constexpr std::uint32_t kMark = 19;
 
-/// On a thread with a network of its own: the machine's rules are never touched.
-void in_namespace(const std::function<void()>& body) {
-  bool made = false;
-  std::thread([&] {
-    made = ::unshare(CLONE_NEWNET) == 0;
-    if (made) body();
-  }).join();
-  if (!made) GTEST_SKIP() << "needs root, for a network namespace";
-}
+using test::in_namespace;
 
 Operation table(std::uint32_t flags = 0) { return {"hf", "", "", Table{flags}}; }
 Operation map() { return {"hf", "", "m", Set{NFT_SET_MAP, kMark, kMark, 4, {4}, 0, 0}}; }

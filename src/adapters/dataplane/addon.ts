@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path';
 import type { Protocol } from '../../domain/dataplane/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { BindFailure } from '../../ports/dataplane/data-plane.js';
-import type { NftSocket } from './nft-addon.js';
+import type { ConntrackFunctions } from './conntrack-addon.js';
+import type { NftChanges, NftSocket, NftWatcher } from './nft-addon.js';
 
 export type NativeEvent =
   | { readonly type: 'drained'; readonly id: number; readonly address: string; readonly port: number; readonly closed: number }
@@ -68,9 +69,10 @@ export interface NativeAddress {
   readonly validSeconds: number;
 }
 
-export interface Addon {
+export interface Addon extends ConntrackFunctions {
   readonly Proxy: new (settings: Partial<ProxySettings>, onEvent: (event: NativeEvent) => void) => NativeProxy;
-  readonly NftSocket: new () => NftSocket;
+  readonly NftSocket: new (descriptor?: number) => NftSocket;
+  readonly NftWatcher: new (ownPort: number, onChange: (changes: NftChanges) => void) => NftWatcher;
   /** Upper bounds of the histograms' classes but the last, seconds. */
   readonly timeBounds: { readonly dial: readonly number[]; readonly connection: readonly number[] };
   /** Locks `path` until the process ends; throws an Error with code `EWOULDBLOCK` when another holds it. Returns the descriptor. */

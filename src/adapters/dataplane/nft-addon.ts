@@ -66,8 +66,38 @@ export interface NftSocket {
   /** Of every table, or of the table of that name in the family inet; elements are those of a table's set. */
   dump(kind: 'table' | 'chain' | 'rule' | 'set', table?: string): readonly NftObject[];
   dump(kind: 'element', table: string, set: string): readonly NftObject[];
-  /** Grows with each change that anyone makes. */
+  /** Grows by one with each batch that anyone applies. */
   generation(): number;
+  /** By which the kernel knows this socket: it stands in the events and as a table's `owner`. */
+  port(): number;
+  /** To pass the socket to another process, which makes a `new NftSocket(descriptor)` of what it receives; nothing is to be changed here then. */
+  descriptor(): number;
   /** Twice is well; every other call throws `EBADF` from then on. */
+  close(): void;
+}
+
+/** What others have done since the last call. */
+export interface NftChanges {
+  /** One for each table and netlink port, however much was changed. `port` 0 is the kernel itself; the thread that did it, where the kernel says. */
+  readonly tables: readonly {
+    readonly family: number;
+    readonly table: string;
+    readonly port: number;
+    readonly process?: number;
+    readonly command?: string;
+  }[];
+  /** Events were lost: anything may have changed. */
+  readonly overrun: boolean;
+}
+
+/**
+ * Calls back, on a later turn, when others have changed any table of the network namespace (native/core/nft_watcher.h). Changes through the socket
+ * of `ownPort` are not told. Does not keep the process alive.
+ */
+export interface NftWatcher {
+  /** Around the load of many services: it takes seven times as long while anyone listens. What happens meanwhile is seen by the generation alone. */
+  pause(): void;
+  resume(): void;
+  /** Nothing is called from then on; twice is well. */
   close(): void;
 }

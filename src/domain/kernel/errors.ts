@@ -232,6 +232,11 @@ export const errorCodes = {
   'command.not_started': { kind: 'unavailable', retry: true, remedy: 'mend what the machine says of the program that is named' },
   'config.invalid': { kind: 'invalid', retry: false, remedy: 'mend the configuration at the place that is named' },
   'dataplane.addon_missing': { kind: 'internal', retry: false, remedy: 'run `npm run build`' },
+  'dataplane.conntrack_failed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'run the agent as root or with CAP_NET_ADMIN, on a kernel with nf_conntrack_netlink',
+  },
   'dataplane.sysctl_not_set': {
     kind: 'denied',
     retry: true,

@@ -1,0 +1,16 @@
+// A process in a network namespace that carries out functions of the test: they come as text, with their arguments.
+import dgram from 'node:dgram';
+import { createRequire } from 'node:module';
+import net from 'node:net';
+
+const context = { addon: createRequire(import.meta.url)(process.argv[2]), dgram, net, state: {} };
+
+process.on('message', async ({ id, source, args }) => {
+  try {
+    const call = new Function(`return (${source})`)();
+    process.send({ id, value: await call(context, ...args) });
+  } catch (error) {
+    process.send({ id, error: error instanceof Error ? error : new Error(String(error)) });
+  }
+});
+process.on('disconnect', () => process.exit());
