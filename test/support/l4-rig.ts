@@ -1,7 +1,7 @@
 import { MemoryOutbox } from '../../src/adapters/outbox/memory-outbox.js';
 import { L4Subsystem } from '../../src/app/dataplane/l4-subsystem.js';
 import { PathMoves } from '../../src/app/dataplane/path-moves.js';
-import type { ListenerId } from '../../src/domain/dataplane/model.js';
+import type { DataPath, ListenerId } from '../../src/domain/dataplane/model.js';
 import type { NodeName } from '../../src/domain/identity/model.js';
 import { ZERO_SEQUENCE } from '../../src/domain/outbox/model.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
@@ -28,6 +28,7 @@ interface L4RigOptions {
   readonly memory?: FakeListenPortMemory;
   readonly dataPlane?: WatchedDataPlane;
   readonly following?: boolean;
+  readonly path?: DataPath;
 }
 
 /** The L4 subsystem on a view that follows a log in memory, and a fake data plane. */
@@ -36,9 +37,11 @@ export async function l4Rig({
   memory = new FakeListenPortMemory(),
   dataPlane = new WatchedDataPlane(),
   following = true,
+  path = 'proxy',
 }: L4RigOptions = {}) {
   const rig = await resourceRig({ following });
   const outbox = new MemoryOutbox();
+  const moves = new PathMoves();
   const make = (plane = dataPlane) =>
     new L4Subsystem({
       nodeId: 'here' as NodeName,
@@ -51,8 +54,8 @@ export async function l4Rig({
       mayMovePorts: dev,
       connectTimeoutMs: 2_000,
       outbox,
-      path: 'proxy',
-      moves: new PathMoves(),
+      path,
+      moves,
     });
   const events = async () =>
     (await outbox.read(ZERO_SEQUENCE, 100, options)).map(({ labels, message }) => `${labels.subject}: ${message}`);
@@ -65,7 +68,7 @@ export async function l4Rig({
     await rig.resources.delete({ refs: [ref(name)], dryRun: false, ignoreNotFound: false }, options);
     await rig.clock.advance(0);
   };
-  return { ...rig, memory, dataPlane, outbox, make, events, apply, remove, l4: make() };
+  return { ...rig, memory, dataPlane, outbox, moves, make, events, apply, remove, l4: make() };
 }
 
 export const id = (name: string) => `default/${name}/http` as ListenerId;

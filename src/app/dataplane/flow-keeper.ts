@@ -1,4 +1,4 @@
-import { type Flow, type FlowSelector, Flows } from '../../domain/dataplane/flows.js';
+import type { Flow, FlowSelector, Flows } from '../../domain/dataplane/flows.js';
 import {
   drainKey,
   type FlowTarget,

@@ -1,6 +1,6 @@
 import { L4Compiler, splitListenerId } from '../../domain/dataplane/compile.js';
-import { choosePath, type DataPath } from '../../domain/dataplane/data-path.js';
-import type { L4Delta, L4Listener, ListenerId } from '../../domain/dataplane/model.js';
+import { choosePath } from '../../domain/dataplane/data-path.js';
+import type { DataPath, L4Delta, L4Listener, ListenerId } from '../../domain/dataplane/model.js';
 import type { NodeName } from '../../domain/identity/model.js';
 import { type Revision, ZERO_REVISION } from '../../domain/log/model.js';
 import type { Severity } from '../../domain/outbox/model.js';

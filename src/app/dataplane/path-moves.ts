@@ -1,5 +1,4 @@
-import type { DataPath } from '../../domain/dataplane/data-path.js';
-import type { ListenerId } from '../../domain/dataplane/model.js';
+import type { DataPath, ListenerId } from '../../domain/dataplane/model.js';
 
 /**
  * Which service ports each of the two that carry connections answers for, so that one that moves is taken over by the other before it is let

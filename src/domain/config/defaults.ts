@@ -19,7 +19,7 @@ export function defaults(mode: Mode): Config {
     ejectionFailures: 5,
     ejectionReturnMs: 10_000,
     handoverGraceMs: 900_000,
-    dataPath: mode === 'dev' ? 'proxy' : 'auto',
+    dataPath: 'auto',
     tableOwner: true,
     manageSysctls: true,
     markBits: { carried: 29, cut: 30 },

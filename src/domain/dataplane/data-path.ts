@@ -1,7 +1,4 @@
-import type { Algorithm } from './model.js';
-
-/** Who carries the connections of a service on a node: rules in the kernel, which no byte leaves, or the proxy. */
-export type DataPath = 'kernel' | 'proxy';
+import type { Algorithm, DataPath } from './model.js';
 
 export const dataPathWishes = ['auto', 'kernel', 'proxy'] as const;
 export type DataPathWish = (typeof dataPathWishes)[number];

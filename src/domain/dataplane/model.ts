@@ -25,6 +25,9 @@ export interface L4Endpoint {
   readonly tier: number;
 }
 
+/** Who carries a service: rules of the kernel, or the threads of the proxy. */
+export type DataPath = 'kernel' | 'proxy';
+
 /** Which PROXY protocol header precedes the bytes (haproxy.org, proxy-protocol.txt); 0 is none. */
 export type ProxyHeader = 0 | 1 | 2;
 

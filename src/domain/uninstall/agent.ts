@@ -54,7 +54,19 @@ export const stateRemoval: Removal = {
 function stateNames(paths: Paths): readonly string[] {
   const { certs, enrolment, registrationRoot, adoption, overlayKey, dnsmasqMemory, listenPorts, sysctls } = paths;
   const { adminDir, viewDb, run, apiServers, journalDb, sealingKey, auditLog, identity, lock } = paths;
-  const own = [adminDir, viewDb, run, journalDb, sealingKey, overlayKey, dnsmasqMemory, apiServers, listenPorts, sysctls, adoption];
+  const own = [
+    adminDir,
+    viewDb,
+    run,
+    journalDb,
+    sealingKey,
+    overlayKey,
+    dnsmasqMemory,
+    apiServers,
+    listenPorts,
+    sysctls,
+    adoption,
+  ];
   const node = [certs, enrolment, registrationRoot, auditLog, identity, lock];
   return [...own, ...node].map((path) => path.slice(paths.dataDir.length + 1));
 }

@@ -434,9 +434,9 @@ describe('settings of the data plane', () => {
     },
     { dataplane: { path: 'user' }, problem: 'path: expected one of auto, kernel, proxy, found "user"' },
     { dataplane: { tableOwner: 1 }, problem: 'tableOwner: expected on or off, found 1' },
-    { dataplane: { markBits: [29, 29] }, problem: 'markBits: expected two different numbers from 0 to 31, found [29,29]' },
-    { dataplane: { markBits: [1, 32] }, problem: 'markBits: expected two different numbers from 0 to 31, found [1,32]' },
-    { dataplane: { markBits: [1] }, problem: 'markBits: expected two different numbers from 0 to 31, found [1]' },
+    { dataplane: { markBits: [29, 29] }, problem: 'markBits: expected two different numbers from 0 to 31, found a list' },
+    { dataplane: { markBits: [1, 32] }, problem: 'markBits: expected two different numbers from 0 to 31, found a list' },
+    { dataplane: { markBits: [1] }, problem: 'markBits: expected two different numbers from 0 to 31, found a list' },
     { dataplane: { ejection: 5 }, problem: 'ejection: expected keys and values: failures, returnAfter, found 5' },
     { dataplane: { ejection: { failure: 5 } }, problem: 'ejection.failure: unknown key, did you mean failures?' },
   ])('$problem', ({ dataplane, problem }) => {
