@@ -2,7 +2,8 @@ import type { NodeName } from '../identity/model.js';
 import { durationMs } from '../kernel/duration.js';
 import { nameOf, type QualifiedName, type ServicePort, type ServiceResource, type ServiceSpec } from '../resource/model.js';
 import type { ClusterState } from '../resource/state.js';
-import { endpointsOf, judgeEndpoints } from './endpoints.js';
+import { decidePath } from './data-path.js';
+import { endpointsOf, isLocal, type JudgedEndpoint, judgeEndpoints } from './endpoints.js';
 import type { L4Delta, L4Endpoint, L4Listener, L4Table, ListenerId, ProxyHeader } from './model.js';
 
 /** A flow of UDP has no end that could be seen: an answer that takes longer is rare. */
@@ -22,9 +23,9 @@ export function splitListenerId(id: ListenerId): { readonly service: QualifiedNa
  * The whole table of the node `nodeId`; `fresh` tells whether the state may be taken for the present one. What follows changes uses
  * `L4Compiler`, whose table is equal to this one.
  */
-export function compileServices(state: ClusterState, nodeId: NodeName, fresh = true): L4Table {
+export function compileServices(state: ClusterState, nodeId: NodeName, fresh = true, kernel = false): L4Table {
   const listeners = [...state.all()].flatMap(({ resource }) =>
-    resource.kind === 'Service' ? compileService(state, resource, nodeId, fresh) : [],
+    resource.kind === 'Service' ? compileService(state, resource, nodeId, fresh, kernel) : [],
   );
   return new Map(listeners.map((listener) => [listener.id, listener]));
 }
@@ -32,11 +33,14 @@ export function compileServices(state: ClusterState, nodeId: NodeName, fresh = t
 /** Keeps the table of a changing state at the cost of what changed. */
 export class L4Compiler {
   readonly #nodeId: NodeName;
+  readonly #kernel: boolean;
   readonly #table = new Map<ListenerId, L4Listener>();
   readonly #byService = new Map<QualifiedName, readonly ListenerId[]>();
 
-  constructor(nodeId: NodeName) {
+  /** `kernel`: this node's kernel carries services, not the proxy alone. */
+  constructor(nodeId: NodeName, kernel = false) {
     this.#nodeId = nodeId;
+    this.#kernel = kernel;
   }
 
   get table(): L4Table {
@@ -49,7 +53,7 @@ export class L4Compiler {
     const remove: ListenerId[] = [];
     for (const name of services) {
       const resource = state.service(name)?.resource;
-      const listeners = resource === undefined ? [] : compileService(state, resource, this.#nodeId, fresh);
+      const listeners = resource === undefined ? [] : compileService(state, resource, this.#nodeId, fresh, this.#kernel);
       const ids = listeners.map(({ id }) => id);
       for (const id of this.#byService.get(name) ?? []) {
         if (ids.includes(id)) continue;
@@ -69,26 +73,39 @@ export class L4Compiler {
   }
 }
 
-function compileService(state: ClusterState, service: ServiceResource, nodeId: NodeName, fresh: boolean): readonly L4Listener[] {
+function compileService(
+  state: ClusterState,
+  service: ServiceResource,
+  nodeId: NodeName,
+  fresh: boolean,
+  kernel: boolean,
+): readonly L4Listener[] {
   const name = nameOf(service);
   const address = state.vips.ofService(name);
   if (address === undefined || state.vips.get(address)?.releasedAt !== undefined) return [];
   const known = endpointsOf(state, service);
-  return service.spec.ports.map((port) => ({
-    id: listenerId(name, port.name),
-    address,
-    port: port.port,
-    protocol: port.protocol,
-    algorithm: service.spec.balance.algorithm,
-    drainMs: ms(service.spec.drain.timeout),
-    affinityMs: ms(service.spec.affinity?.clientIP.timeout),
-    maxConnections: service.spec.limits?.connections ?? 0,
-    ...byProtocol(service.spec, port),
-    refuse: refusesNow(service, fresh),
-    endpoints: judgeEndpoints(known, service, port, nodeId).flatMap(({ endpoint, port, tier, withheld }): L4Endpoint[] =>
-      withheld === undefined ? [{ address: endpoint.address, port, weight: endpoint.weight, tier }] : [],
-    ),
-  }));
+  return service.spec.ports.map((port) => {
+    const endpoints = judgeEndpoints(known, service, port, nodeId).flatMap((judged) => usedEndpoint(judged, nodeId));
+    return {
+      id: listenerId(name, port.name),
+      address,
+      port: port.port,
+      protocol: port.protocol,
+      algorithm: service.spec.balance.algorithm,
+      drainMs: ms(service.spec.drain.timeout),
+      affinityMs: ms(service.spec.affinity?.clientIP.timeout),
+      maxConnections: service.spec.limits?.connections ?? 0,
+      ...byProtocol(service.spec, port),
+      refuse: refusesNow(service, fresh),
+      path: kernel ? decidePath(service.spec, address, endpoints).path : 'proxy',
+      endpoints,
+    };
+  });
+}
+
+function usedEndpoint({ endpoint, port, tier, withheld }: JudgedEndpoint, nodeId: NodeName): readonly L4Endpoint[] {
+  if (withheld !== undefined) return [];
+  return [{ address: endpoint.address, port, weight: endpoint.weight, tier, local: isLocal(endpoint, nodeId) }];
 }
 
 /** Whether a service takes no new connection because the state may be an old one. */
@@ -119,5 +136,5 @@ function sameListener({ endpoints: a, ...scalars }: L4Listener, { endpoints: b, 
 }
 
 function sameEndpoint(a: L4Endpoint, b: L4Endpoint | undefined): boolean {
-  return a.address === b?.address && a.port === b.port && a.weight === b.weight && a.tier === b.tier;
+  return a.address === b?.address && a.port === b.port && a.weight === b.weight && a.tier === b.tier && a.local === b.local;
 }
