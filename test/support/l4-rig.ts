@@ -1,7 +1,7 @@
 import { MemoryOutbox } from '../../src/adapters/outbox/memory-outbox.js';
 import { L4Subsystem } from '../../src/app/dataplane/l4-subsystem.js';
 import { PathMoves } from '../../src/app/dataplane/path-moves.js';
-import type { DataPath, ListenerId } from '../../src/domain/dataplane/model.js';
+import type { ListenerId } from '../../src/domain/dataplane/model.js';
 import type { NodeName } from '../../src/domain/identity/model.js';
 import { ZERO_SEQUENCE } from '../../src/domain/outbox/model.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
@@ -28,7 +28,7 @@ interface L4RigOptions {
   readonly memory?: FakeListenPortMemory;
   readonly dataPlane?: WatchedDataPlane;
   readonly following?: boolean;
-  readonly path?: DataPath;
+  readonly kernel?: boolean;
 }
 
 /** The L4 subsystem on a view that follows a log in memory, and a fake data plane. */
@@ -37,7 +37,7 @@ export async function l4Rig({
   memory = new FakeListenPortMemory(),
   dataPlane = new WatchedDataPlane(),
   following = true,
-  path = 'proxy',
+  kernel = false,
 }: L4RigOptions = {}) {
   const rig = await resourceRig({ following });
   const outbox = new MemoryOutbox();
@@ -54,7 +54,7 @@ export async function l4Rig({
       mayMovePorts: dev,
       connectTimeoutMs: 2_000,
       outbox,
-      path,
+      kernel,
       moves,
     });
   const events = async () =>

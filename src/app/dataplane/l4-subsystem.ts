@@ -1,10 +1,9 @@
 import { L4Compiler, splitListenerId } from '../../domain/dataplane/compile.js';
-import { choosePath } from '../../domain/dataplane/data-path.js';
-import type { DataPath, L4Delta, L4Listener, ListenerId } from '../../domain/dataplane/model.js';
+import type { L4Delta, L4Listener, ListenerId } from '../../domain/dataplane/model.js';
 import type { NodeName } from '../../domain/identity/model.js';
 import { type Revision, ZERO_REVISION } from '../../domain/log/model.js';
 import type { Severity } from '../../domain/outbox/model.js';
-import { nameOf, type QualifiedName, type ServiceSpec } from '../../domain/resource/model.js';
+import { nameOf, type QualifiedName } from '../../domain/resource/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
 import type {
@@ -68,8 +67,8 @@ export interface L4SubsystemParts {
   /** How long a dial of an endpoint may take before the next is tried, milliseconds. */
   readonly connectTimeoutMs: number;
   readonly outbox: Outbox;
-  /** What this node does with services that leave it open. */
-  readonly path: DataPath;
+  /** Whether this node's kernel carries services, so that some are not the data plane's. */
+  readonly kernel: boolean;
   readonly moves: PathMoves;
   /** Of the process before this one. */
   readonly inherited?: readonly ListeningSocket[] | undefined;
@@ -100,7 +99,7 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
 
   constructor(parts: L4SubsystemParts) {
     this.#parts = parts;
-    this.#compiler = new L4Compiler(parts.nodeId, (spec) => choosePath(spec, parts.path).path === 'proxy');
+    this.#compiler = new L4Compiler(parts.nodeId, parts.kernel, 'proxy');
     this.#leaving = new LeavingListeners(parts);
     this.#connectTimeoutMs = parts.connectTimeoutMs;
     this.#book = new ListenerBook(parts.mayMovePorts, parts.clock);
@@ -216,8 +215,9 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
   /** What is owed to the data plane: what changed, what is due once more, and what the last run did not get done. */
   #compile(): void {
     const { dataPlane, view } = this.#parts;
-    for (const name of this.#dirty) this.#leaving.note(name, this.#compiler.of(name), this.#kernelSpec(name));
-    const { upsert, remove } = this.#compiler.update(view.state, [...this.#dirty], view.fresh());
+    const former = [...this.#dirty].flatMap((name) => this.#compiler.of(name));
+    const { upsert, remove, elsewhere = [] } = this.#compiler.update(view.state, [...this.#dirty], view.fresh());
+    this.#leaving.note(this.#dirty, former, elsewhere);
     this.#dirty.clear();
     for (const { id } of upsert) this.#owed.add(id);
     for (const id of remove) this.#owed.add(id);
@@ -301,11 +301,6 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
       else if (this.#leaving.waitMs(id) === 0) remove.push(id);
     }
     return { upsert, remove };
-  }
-
-  #kernelSpec(name: QualifiedName): ServiceSpec | undefined {
-    const spec = this.#parts.view.state.service(name)?.resource.spec;
-    return spec === undefined || choosePath(spec, this.#parts.path).path === 'proxy' ? undefined : spec;
   }
 
   /** The connections of a listener that closes as the kernel has taken its port over have no deadline. */

@@ -1,6 +1,6 @@
-import { listenerId } from '../../domain/dataplane/compile.js';
+import { splitListenerId } from '../../domain/dataplane/compile.js';
 import type { L4Listener, ListenerId } from '../../domain/dataplane/model.js';
-import type { QualifiedName, ServiceSpec } from '../../domain/resource/model.js';
+import type { QualifiedName } from '../../domain/resource/model.js';
 import type { Clock } from '../../ports/clock.js';
 import type { PathMoves } from './path-moves.js';
 
@@ -24,11 +24,13 @@ export class LeavingListeners {
     this.#clock = clock;
   }
 
-  /** Before the service is compiled again. `kernelSpec`: its spec, where the kernel is to carry it now. */
-  note(service: QualifiedName, listeners: readonly L4Listener[], kernelSpec: ServiceSpec | undefined): void {
-    const moving = new Set(kernelSpec?.ports.map(({ name }) => listenerId(service, name)));
-    for (const listener of listeners) if (moving.has(listener.id)) this.#listeners.set(listener.id, listener);
-    for (const id of this.#listeners.keys()) if (id.startsWith(`${service}/`) && !moving.has(id)) this.#listeners.delete(id);
+  /** The services were compiled anew: `former` to what stands, and the ports of `elsewhere` are the kernel's now. */
+  note(services: ReadonlySet<QualifiedName>, former: readonly L4Listener[], elsewhere: readonly ListenerId[]): void {
+    const moving = new Set(elsewhere);
+    for (const listener of former) if (moving.has(listener.id)) this.#listeners.set(listener.id, listener);
+    for (const id of this.#listeners.keys()) {
+      if (services.has(splitListenerId(id).service) && !moving.has(id)) this.#listeners.delete(id);
+    }
   }
 
   /** How long until it may go, milliseconds; undefined: nobody has taken it over. 0 also when it does not move at all. */

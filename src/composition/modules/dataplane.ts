@@ -38,7 +38,7 @@ export const dataplaneModule = new ContainerModule(({ bind }) => {
           mayMovePorts: mode === 'dev',
           connectTimeoutMs: config.connectTimeoutMs,
           outbox,
-          path: 'proxy',
+          kernel: false,
           moves: new PathMoves(),
           inherited,
         }),

@@ -1,4 +1,4 @@
-import type { DataPathWish } from '../dataplane/data-path.js';
+import type { DataPathChoice } from '../dataplane/data-path.js';
 import type { DomainName } from '../dns/name.js';
 import type { Labels, NodeName } from '../identity/model.js';
 import type { PolicyType } from '../instruction/policy.js';
@@ -56,7 +56,7 @@ export interface Config {
   /** How long connections of an agent that has handed over may go on. */
   readonly handoverGraceMs: number;
   /** Who carries services that do not ask for one of both; `auto`: the kernel, where it can. */
-  readonly dataPath: DataPathWish;
+  readonly dataPath: DataPathChoice;
   /** Whether the table of rules is this process's alone, where the kernel can do that. */
   readonly tableOwner: boolean;
   /** Whether sysctls that carrying needs are set, or only named. */

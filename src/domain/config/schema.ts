@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dataPathWishes } from '../dataplane/data-path.js';
+import { dataPathChoices } from '../dataplane/data-path.js';
 import { nameBytes, parseName } from '../dns/name.js';
 import { isLabelKey, isLabelValue, type Labels, nodeName } from '../identity/model.js';
 import { policyTypes } from '../instruction/policy.js';
@@ -59,7 +59,7 @@ export function layerSchema(mode: Mode) {
             value === 'auto' ? value : between(1, mostConnections)(value),
           ),
           busyPoll,
-          path: leaf(`one of ${dataPathWishes.join(', ')}`, (value) => dataPathWishes.find((wish) => wish === value)),
+          path: leaf(`one of ${dataPathChoices.join(', ')}`, (value) => dataPathChoices.find((choice) => choice === value)),
           tableOwner: onOrOff,
           manageSysctls: onOrOff,
           markBits,

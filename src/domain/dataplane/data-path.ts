@@ -1,42 +1,47 @@
-import type { Algorithm, DataPath } from './model.js';
+import { type IpAddress, isIpv6, isLoopback } from '../kernel/network.js';
+import type { ServiceSpec } from '../resource/model.js';
+import type { DataPath, L4Endpoint } from './model.js';
 
-export const dataPathWishes = ['auto', 'kernel', 'proxy'] as const;
-export type DataPathWish = (typeof dataPathWishes)[number];
+export const dataPathChoices = ['auto', 'kernel', 'proxy'] as const;
+/** What a service asks for; `auto`: the kernel, unless it asks for something that only the proxy has. */
+export type DataPathChoice = (typeof dataPathChoices)[number];
 
-/** The parts of a service's spec that decide. */
-export interface CarriedSpec {
-  readonly dataPath?: DataPathWish | undefined;
-  readonly balance: { readonly algorithm: Algorithm };
-  readonly limits?: unknown;
-  readonly proxyProtocol?: unknown;
-  readonly idleTimeout?: unknown;
+/** What a service asks for and the kernel cannot do, as people read it; each is a reason for the proxy. */
+export function proxyFeatures(
+  spec: Pick<ServiceSpec, 'balance' | 'idleTimeout' | 'limits' | 'proxyProtocol'>,
+): readonly string[] {
+  const { balance, idleTimeout, limits, proxyProtocol } = spec;
+  const { algorithm } = balance;
+  return [
+    ...(algorithm === 'least-connections' || algorithm === 'round-robin' ? [`balance.algorithm ${algorithm}`] : []),
+    ...(idleTimeout === undefined ? [] : ['idleTimeout']),
+    ...(limits === undefined ? [] : ['limits.connections']),
+    ...(proxyProtocol?.accept === true || proxyProtocol?.send !== undefined ? ['proxyProtocol'] : []),
+  ];
 }
 
-/** What only the proxy can do, by the key that asks for it. */
-const proxyOnly: readonly { readonly key: string; readonly asked: (spec: CarriedSpec) => boolean }[] = [
-  { key: 'balance.algorithm: least-connections', asked: ({ balance }) => balance.algorithm === 'least-connections' },
-  { key: 'balance.algorithm: round-robin', asked: ({ balance }) => balance.algorithm === 'round-robin' },
-  { key: 'limits', asked: ({ limits }) => limits !== undefined },
-  { key: 'proxyProtocol', asked: ({ proxyProtocol }) => proxyProtocol !== undefined },
-  { key: 'idleTimeout', asked: ({ idleTimeout }) => idleTimeout !== undefined },
-];
-
-/** The keys of a service that rules cannot fulfil; none: the kernel can carry it. */
-export function proxyOnlyKeys(spec: CarriedSpec): readonly string[] {
-  return proxyOnly.filter(({ asked }) => asked(spec)).map(({ key }) => key);
-}
-
-export interface ChosenPath {
+export interface PathDecision {
   readonly path: DataPath;
-  /** In words, after "since". */
-  readonly why: string;
+  /** Why it is the proxy, although nobody has asked for that. */
+  readonly because?: string;
 }
 
-/** `node`: what this node does with a service that leaves it open. Only `kernel` there can give the kernel. */
-export function choosePath(spec: CarriedSpec, node: DataPath): ChosenPath {
-  if (spec.dataPath === 'proxy') return { path: 'proxy', why: 'the service says dataPath: proxy' };
-  if (node === 'proxy') return { path: 'proxy', why: 'this node carries everything by its proxy' };
-  const [key] = proxyOnlyKeys(spec);
-  if (key !== undefined) return { path: 'proxy', why: `only the proxy can do ${key}` };
-  return { path: 'kernel', why: spec.dataPath === 'kernel' ? 'the service says dataPath: kernel' : 'it asks for nothing else' };
+/** Of one port of a service on a node whose kernel carries services. */
+export function decidePath(spec: ServiceSpec, address: IpAddress, endpoints: readonly L4Endpoint[]): PathDecision {
+  if (spec.dataPath === 'proxy') return { path: 'proxy' };
+  const [feature] = proxyFeatures(spec);
+  if (feature !== undefined) return { path: 'proxy', because: `${feature} is the proxy's alone` };
+  const other = endpoints.find((each) => isIpv6(each.address) !== isIpv6(address));
+  if (other !== undefined)
+    return { path: 'proxy', because: `endpoint ${other.address} is of another address family than the service` };
+  const loopback = endpoints.find((each) => isLoopback(each.address));
+  if (loopback !== undefined)
+    return { path: 'proxy', because: `endpoint ${loopback.address} is reached by programs of this node alone` };
+  return { path: 'kernel' };
+}
+
+/** Where in a spec the kernel is asked for together with what it cannot do. */
+export function pathConflict(spec: ServiceSpec): string | undefined {
+  const features = proxyFeatures(spec);
+  return spec.dataPath === 'kernel' && features.length > 0 ? features.join(', ') : undefined;
 }

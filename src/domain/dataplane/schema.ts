@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { durationMs } from '../kernel/duration.js';
 import { durationBetween, object, oneOf, port, SENTENCE, wholeNumber } from '../kernel/schema.js';
-import { type CarriedSpec, dataPathWishes, proxyOnlyKeys } from './data-path.js';
 import type { Protocol } from './model.js';
 
 const SECOND = 1_000;
@@ -76,7 +75,6 @@ export const trafficShape = {
   idleTimeout: durationBetween(1, DAY).optional(),
   health: health.optional(),
   onStale: oneOf('serve', 'refuse').optional(),
-  dataPath: oneOf(...dataPathWishes).optional(),
 };
 
 interface Traffic {
@@ -98,13 +96,4 @@ export function protocolProblems({ ports, proxyProtocol, health }: Traffic): rea
       message: 'expected the tcp port that answers checks, since this service has udp ports only, found nothing',
     })),
   ];
-}
-
-/** Of a service that asks the kernel for what only the proxy can do; the messages are sentences. */
-export function pathProblems(spec: CarriedSpec): readonly { path: string[]; message: string }[] {
-  const keys = spec.dataPath === 'kernel' ? proxyOnlyKeys(spec) : [];
-  return keys.map((key) => ({
-    path: ['dataPath'],
-    message: `only the proxy can do ${key}: expected dataPath: auto or proxy, found kernel`,
-  }));
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pathProblems, protocolProblems, trafficShape } from '../dataplane/schema.js';
+import { protocolProblems, trafficShape } from '../dataplane/schema.js';
 import { nodeName } from '../identity/model.js';
 import { DNS_LABEL } from '../kernel/dns-label.js';
 import { durationMs } from '../kernel/duration.js';
@@ -11,7 +11,7 @@ import { found, type Problem, problemsOf } from './problem.js';
 
 /** Keys that the resource model has and this version does not enforce: refused by name rather than accepted and ignored. */
 const PLANNED = {
-  spec: ['networkPolicy', 'expose', 'selector'],
+  spec: ['networkPolicy', 'expose', 'selector', 'dataPath'],
   port: ['hostPort'],
   endpoint: ['health'],
 };
@@ -196,8 +196,7 @@ const serviceSpec = object(
       context.addIssue({ code: 'custom', message, path: ['endpoints', index, ...path], params: SENTENCE });
     }
   }
-  for (const { path, message } of [...protocolProblems(spec), ...pathProblems(spec)])
-    context.addIssue({ code: 'custom', message, path, params: SENTENCE });
+  for (const { path, message } of protocolProblems(spec)) context.addIssue({ code: 'custom', message, path, params: SENTENCE });
 });
 
 /** How an endpoint's own ports contradict the ports of its service; the messages are sentences. */

@@ -16,7 +16,7 @@ const vip = (address: string, service: string) => ({
 function l4On(rig: RemoteRig) {
   const dataPlane = new WatchedDataPlane();
   const l4 = new L4Subsystem({
-    path: 'proxy',
+    kernel: false,
     moves: new PathMoves(),
     ...{ nodeId: 'here' as NodeName, view: rig.consumer, dataPlane, memory: new FakeListenPortMemory(), clock: rig.clock },
     ...{ random: () => 0, logger: rig.logger, mayMovePorts: false, connectTimeoutMs: 2_000, outbox: new MemoryOutbox() },
