@@ -68,7 +68,8 @@ export class L4Compiler {
       const resource = state.service(name)?.resource;
       const compiled = resource === undefined ? [] : compileService(state, resource, this.#nodeId, fresh, this.#kernel);
       const listeners = this.#only === undefined ? compiled : compiled.filter(({ path }) => path === this.#only);
-      if (listeners.length < compiled.length) elsewhere.push(...compiled.flatMap(({ id, path }) => (path === this.#only ? [] : [id])));
+      if (listeners.length < compiled.length)
+        elsewhere.push(...compiled.flatMap(({ id, path }) => (path === this.#only ? [] : [id])));
       const ids = listeners.map(({ id }) => id);
       for (const id of this.#byService.get(name) ?? []) {
         if (ids.includes(id)) continue;
