@@ -6,7 +6,7 @@ import type { NftObject } from '../../src/adapters/dataplane/nft-addon.js';
 import type { RuleBatch, RulePlan } from '../../src/domain/dataplane/ruleset.js';
 
 const TABLE = 'holdfast';
-const BACKENDS = 3;
+const BACKENDS = 4;
 
 /** What a client saw, one text for each time that it asked: what answered, or `refused`, `reset`, `silent`. */
 export type Answers = readonly string[];
@@ -124,7 +124,12 @@ export class FilterSpace implements AsyncDisposable {
     for (const host of ['client', 'node', 'back'] as const) {
       ip('netns', 'add', this.of(host));
       ip('-n', this.of(host), 'link', 'set', 'lo', 'up');
-      for (const key of ['net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv6.conf.default.accept_dad=0']) {
+      for (const key of [
+        'net.ipv4.ip_forward=1',
+        'net.ipv6.conf.all.forwarding=1',
+        'net.ipv6.conf.default.accept_dad=0',
+        'net.ipv4.icmp_ratelimit=0',
+      ]) {
         execFileSync('ip', ['netns', 'exec', this.of(host), 'sysctl', '-qw', key]);
       }
     }
