@@ -6,10 +6,10 @@ export const dataPathChoices = ['auto', 'kernel', 'proxy'] as const;
 /** What a service asks for; `auto`: the kernel, unless it asks for something that only the proxy has. */
 export type DataPathChoice = (typeof dataPathChoices)[number];
 
+export type PathFacts = Pick<ServiceSpec, 'balance' | 'dataPath' | 'idleTimeout' | 'limits' | 'proxyProtocol'>;
+
 /** What a service asks for and the kernel cannot do, as people read it; each is a reason for the proxy. */
-export function proxyFeatures(
-  spec: Pick<ServiceSpec, 'balance' | 'idleTimeout' | 'limits' | 'proxyProtocol'>,
-): readonly string[] {
+export function proxyFeatures(spec: PathFacts): readonly string[] {
   const { balance, idleTimeout, limits, proxyProtocol } = spec;
   const { algorithm } = balance;
   return [
@@ -38,10 +38,4 @@ export function decidePath(spec: ServiceSpec, address: IpAddress, endpoints: rea
   if (loopback !== undefined)
     return { path: 'proxy', because: `endpoint ${loopback.address} is reached by programs of this node alone` };
   return { path: 'kernel' };
-}
-
-/** Where in a spec the kernel is asked for together with what it cannot do. */
-export function pathConflict(spec: ServiceSpec): string | undefined {
-  const features = proxyFeatures(spec);
-  return spec.dataPath === 'kernel' && features.length > 0 ? features.join(', ') : undefined;
 }
