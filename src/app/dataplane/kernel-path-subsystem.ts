@@ -95,7 +95,8 @@ export class KernelPathSubsystem implements Subsystem, ProblemSource {
       ...{ conntrack, clock, random, logger },
       ...{ carriedMark: marks.ours, cutMark: marks.cut, untrackedMark: marks.proxy },
       carried: (target) => this.#byTarget.get(target),
-      drained: (id, endpoint, cut) => this.#report('info', `service ${id}`, `endpoint ${endpoint} drained; connections cut: ${cut}`),
+      drained: (id, endpoint, cut) =>
+        this.#report('info', `service ${id}`, `endpoint ${endpoint} drained; connections cut: ${cut}`),
     });
     this.#loop = new ReconcileLoop({
       ...{ name: this.name, run: (signal) => this.#reconcile({ signal }), clock, random, logger },
@@ -168,12 +169,18 @@ export class KernelPathSubsystem implements Subsystem, ProblemSource {
     const rounded = this.#table?.rounded(TOLERANCE) ?? [];
     if (this.#parts.wantsOwner && this.#table?.facts?.owned === false) {
       const reason = 'this kernel cannot keep the rules from others: who flushes them resets running connections';
-      problems.push({ subject: 'kernel path', reason, since: undefined, remedy: 'Linux 6.9 or later; or dataplane.tableOwner: off' });
+      problems.push({
+        subject: 'kernel path',
+        reason,
+        since: undefined,
+        remedy: 'Linux 6.9 or later; or dataplane.tableOwner: off',
+      });
     }
     if (rounded.length > 0) {
       const named = rounded.slice(0, MOST_NAMED).join(', ');
       const reason = `shares of ${rounded.length} service ports are more than 3 % off their weights: ${named}`;
-      const remedy = 'use weights with a smaller sum, at best up to 64 when divided by what all have in common; or dataPath: proxy';
+      const remedy =
+        'use weights with a smaller sum, at best up to 64 when divided by what all have in common; or dataPath: proxy';
       problems.push({ subject: 'kernel path', reason, since: undefined, remedy });
     }
     return problems;
@@ -185,7 +192,8 @@ export class KernelPathSubsystem implements Subsystem, ProblemSource {
     const range = vipRange === undefined ? undefined : ipv4Range(vipRange);
     if (view.state.cursor === undefined || range === undefined) return;
     const startedAt = clock.monotonic();
-    const table = (this.#table ??= new KernelTable(this.#parts.filter, { range, marks: this.#parts.marks }));
+    this.#table ??= new KernelTable(this.#parts.filter, { range, marks: this.#parts.marks });
+    const table = this.#table;
     this.#compile();
     if (table.known) await this.#change(table, options);
     else await this.#take(table, options);
@@ -257,7 +265,8 @@ export class KernelPathSubsystem implements Subsystem, ProblemSource {
 
   /** Also while it still answers what the kernel is to carry. */
   #answeredByProxy(id: ListenerId, listener: L4Listener | undefined): L4Listener | undefined {
-    if (listener?.path === 'kernel') return this.#parts.moves.since('proxy', id) === undefined ? undefined : this.#proxied.get(id);
+    if (listener?.path === 'kernel')
+      return this.#parts.moves.since('proxy', id) === undefined ? undefined : this.#proxied.get(id);
     return listener;
   }
 

@@ -30,7 +30,12 @@ export class KernelSurroundings {
   /** Says which sysctls somebody has set back since they were set here. */
   async look(options: CallOptions): Promise<readonly NeededSysctl[]> {
     const { filter, manageSysctls, sysctls } = this.#parts;
-    const wrong = wrongSysctls(await sysctls.read(neededSysctls.map(({ name }) => name), options));
+    const wrong = wrongSysctls(
+      await sysctls.read(
+        neededSysctls.map(({ name }) => name),
+        options,
+      ),
+    );
     const blocking = (await filter.foreignChains(options)).filter(blocks);
     const problems = blocking.map(chainProblem);
     if (manageSysctls && wrong.length > 0) await sysctls.set(new Map(wrong.map(({ name, value }) => [name, value])), options);

@@ -48,7 +48,12 @@ export class KernelTable {
   }
 
   /** Looks at what there is, and makes it `kernel` and `proxied` by what differs; all of it is made where there is another table, or none. */
-  async take(kernel: L4Table, proxied: Iterable<L4Listener>, onForeign: () => void, options: CallOptions): Promise<'same' | 'mended' | 'made'> {
+  async take(
+    kernel: L4Table,
+    proxied: Iterable<L4Listener>,
+    onForeign: () => void,
+    options: CallOptions,
+  ): Promise<'same' | 'mended' | 'made'> {
     const facts = this.#facts ?? (await this.#filter.open(onForeign, options));
     const isFirst = this.#facts === undefined;
     this.#facts = facts;

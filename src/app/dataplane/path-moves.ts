@@ -8,7 +8,7 @@ export class PathMoves {
   readonly #carried = { kernel: new Map<ListenerId, number>(), proxy: new Map<ListenerId, number>() };
   readonly #told: Record<DataPath, () => void> = { kernel: () => {}, proxy: () => {} };
 
-  /** `tell` is called when the other one has taken ports. */
+  /** `tell` is called when the other one has taken ports, or let go of them. */
   join(path: DataPath, tell: () => void): void {
     this.#told[path] = tell;
   }
@@ -21,15 +21,21 @@ export class PathMoves {
       this.#carried[path].set(id, at);
       news = true;
     }
-    if (news) this.#told[path === 'kernel' ? 'proxy' : 'kernel']();
+    if (news) this.#told[otherThan(path)]();
   }
 
   letGo(path: DataPath, ids: Iterable<ListenerId>): void {
-    for (const id of ids) this.#carried[path].delete(id);
+    let news = false;
+    for (const id of ids) news = this.#carried[path].delete(id) || news;
+    if (news) this.#told[otherThan(path)]();
   }
 
   /** Since when; undefined: not at all. */
   since(path: DataPath, id: ListenerId): number | undefined {
     return this.#carried[path].get(id);
   }
+}
+
+function otherThan(path: DataPath): DataPath {
+  return path === 'kernel' ? 'proxy' : 'kernel';
 }

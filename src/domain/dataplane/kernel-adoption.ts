@@ -46,11 +46,16 @@ export function planAdoption(left: TableAsLeft, wanted: RulePlan): RulePlan | un
   if (sets.length !== present.size || sets.some(({ set }) => !present.has(set))) return undefined;
   const comparable = sets.filter(({ dataType, flags = 0 }) => dataType !== VERDICT_DATA && (flags & DYNAMIC) === 0);
   const elements = elementsOf(operations);
-  const changes = comparable.map((set) => difference(set, present.get(set.set) ?? new Uint8Array(), elements.get(set.set) ?? new Map()));
+  const changes = comparable.map((set) =>
+    difference(set, present.get(set.set) ?? new Uint8Array(), elements.get(set.set) ?? new Map()),
+  );
   // Slots that a packet may still be sent to go when their class is gone.
   const first = changes.flatMap(({ replaced, added }) => [...replaced, ...added]);
   const second = changes.flatMap(({ surplus }) => surplus);
-  const [services, rest] = [second.filter(({ set }) => set.startsWith('service')), second.filter(({ set }) => !set.startsWith('service'))];
+  const [services, rest] = [
+    second.filter(({ set }) => set.startsWith('service')),
+    second.filter(({ set }) => !set.startsWith('service')),
+  ];
   return [[...services, ...first], rest].filter((batch) => batch.length > 0);
 }
 
