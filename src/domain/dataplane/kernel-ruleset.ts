@@ -62,7 +62,7 @@ export function baseRuleset({ range, marks }: FilterSettings): RuleBatch {
     ...families.flatMap((family) => [...sets(family), ...randomChains(family, marks), ...hashChain(family, marks)]),
     ...families.flatMap((family) => classElements(family)),
     ...families.flatMap((family) => dispatch(family)),
-    ...translation(marks),
+    ...translation(range, marks),
     ...untracking(marks),
     ...refusal(range),
     ...cutting(marks),
@@ -213,7 +213,7 @@ function dispatch(family: Family): readonly RuleOperation[] {
 }
 
 /** Only what begins is given an endpoint: then a service can move between kernel and proxy without a flow being torn. */
-function translation({ ours }: FilterMarks): readonly RuleOperation[] {
+function translation(range: Ipv4Range, { ours }: FilterMarks): readonly RuleOperation[] {
   const hairpin = (family: Family) =>
     rule(
       'nat-post',
@@ -244,9 +244,18 @@ function translation({ ours }: FilterMarks): readonly RuleOperation[] {
     ...baseChain('nat-out', 'nat', hooks.output, -110, ['services']),
     ...baseChain('nat-post', 'nat', hooks.postrouting, 90),
     rule('nat-post', ['ct-load', ct.mark, FIRST], masked(FIRST, ours), ['cmp', FIRST, compare.equal, word(0)], verdict('return')),
+    fromServiceAddress(range),
     ...families.map(hairpin),
     ...families.map(transit),
   ];
+}
+
+/**
+ * Programs of this host: their packets to a service have its address as source too, since all of the range is the host's own. They get that of
+ * the interface that they leave by, whichever it is.
+ */
+function fromServiceAddress(range: Ipv4Range): RuleOperation {
+  return rule('nat-post', ...isFamily(4), ...isIn(range, layouts[4].source), ['masquerade']);
 }
 
 /** Flows of the proxy's own sockets cost less without conntrack; both directions or neither. */
@@ -275,9 +284,6 @@ function untracking({ proxy }: FilterMarks): readonly RuleOperation[] {
 
 /** At the addresses of services nobody but a service answers: no program that listens on all addresses, such as sshd(8). */
 function refusal(range: Ipv4Range): readonly RuleOperation[] {
-  const network = numberBytes(ipv4ToNumber(range.network) ?? 0);
-  const mask = numberBytes(range.prefixLength === 0 ? 0 : (0xffff_ffff << (32 - range.prefixLength)) >>> 0);
-  const zero = new Uint8Array(4);
   const proxied = (family: Family) =>
     rule(
       'refusable',
@@ -301,14 +307,7 @@ function refusal(range: Ipv4Range): readonly RuleOperation[] {
       verdict('goto', 'refuse'),
     ),
     ...baseChain('input', 'filter', hooks.input, -10),
-    rule(
-      'input',
-      ...isFamily(4),
-      ['payload', FIRST, NETWORK_HEADER, layouts[4].destination, 4],
-      ['bitwise', FIRST, FIRST, 4, mask, zero],
-      ['cmp', FIRST, compare.equal, network],
-      verdict('jump', 'refusable'),
-    ),
+    rule('input', ...isFamily(4), ...isIn(range, layouts[4].destination), verdict('jump', 'refusable')),
   ];
 }
 
@@ -347,6 +346,16 @@ function cutting({ cut }: FilterMarks): readonly RuleOperation[] {
 }
 
 // Expressions.
+
+/** Of the address that stands at `offset` of an IPv4 header. */
+function isIn({ network, prefixLength }: Ipv4Range, offset: number): readonly RuleExpression[] {
+  const mask = prefixLength === 0 ? 0 : (0xffff_ffff << (32 - prefixLength)) >>> 0;
+  return [
+    ['payload', FIRST, NETWORK_HEADER, offset, 4],
+    ['bitwise', FIRST, FIRST, 4, numberBytes(mask), new Uint8Array(4)],
+    ['cmp', FIRST, compare.equal, numberBytes(ipv4ToNumber(network) ?? 0)],
+  ];
+}
 
 /** Destination, protocol and port of the packet, from the first register on. */
 function serviceKey(family: Family): readonly RuleExpression[] {
