@@ -114,7 +114,8 @@ export class NftPacketFilter implements PacketFilter {
   /** What stands there with the wrong flags gives way when its successor is complete: in `replace`. */
   #take(socket: NftSocket): { readonly adopted: boolean } {
     const former = this.#asked('the table', () => this.#table(socket));
-    const wasOwned = former !== undefined && (former.flags & OWNER) !== 0;
+    // The kernel takes the flag of the owner away when that ends.
+    const wasOwned = former !== undefined && (former.flags & (OWNER | PERSIST)) !== 0;
     if (wasOwned && former.owner !== undefined && former.owner !== 0) {
       const problem =
         former.owner === socket.port() ? undefined : `another process owns the table ${TABLE} (netlink port ${former.owner})`;

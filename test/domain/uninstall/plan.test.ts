@@ -37,6 +37,8 @@ kubernetes: remove_file /etc/kubernetes/enc/cert-upload-key.txt
 dnsmasq: remove_dnsmasq
 loadbalancer: systemctl stop -- haproxy.service ${BALANCED} (30s)
 loadbalancer: rm -f -- /etc/haproxy/haproxy.cfg ${BALANCED} (30s)
+dataplane: remove_rules
+dataplane: restore_sysctls
 dataplane: ip -4 route flush table local proto 202 (10s)
 overlay: remove_overlay
 state: systemctl disable -- holdfast-agent.service ${UNIT} (20s)
@@ -52,6 +54,8 @@ instruction: end_tasks
 dnsmasq: remove_dnsmasq
 loadbalancer: systemctl stop -- haproxy.service ${BALANCED} (30s)
 loadbalancer: rm -f -- /etc/haproxy/haproxy.cfg ${BALANCED} (30s)
+dataplane: remove_rules
+dataplane: restore_sysctls
 dataplane: ip -4 route flush table local proto 202 (10s)
 overlay: remove_overlay`);
 });
