@@ -6,7 +6,7 @@ export function nft({ space }: FleetDaemon, ...words: readonly string[]): Promis
   return inNamespace(space, ['nft', ...words]);
 }
 
-/** Our table, without counters. */
-export function rulesOf(daemon: FleetDaemon): Promise<string> {
-  return nft(daemon, '--stateless', 'list', 'table', 'inet', 'holdfast');
+/** Our table, without counters. `--handle` shows what was made anew. */
+export function rulesOf(daemon: FleetDaemon, ...flags: readonly string[]): Promise<string> {
+  return nft(daemon, '--stateless', ...flags, 'list', 'table', 'inet', 'holdfast');
 }
