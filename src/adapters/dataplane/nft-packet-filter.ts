@@ -72,6 +72,7 @@ export class NftPacketFilter implements PacketFilter {
     signal.throwIfAborted();
     const socket = this.#needed();
     return this.#asked('the table', () => {
+      if (this.#table(socket) === undefined) return { chains: [], rules: new Map(), sets: [] };
       const rules = new Map<string, number>();
       for (const { chain = '' } of socket.dump('rule', TABLE)) rules.set(chain, (rules.get(chain) ?? 0) + 1);
       return {

@@ -166,7 +166,8 @@ export class KernelPathSubsystem implements Subsystem, ProblemSource {
 
   #limits(): readonly StatusProblem[] {
     const problems: StatusProblem[] = [];
-    const rounded = this.#table?.rounded(TOLERANCE) ?? [];
+    // By hashing shares are what they come to.
+    const rounded = (this.#table?.rounded(TOLERANCE) ?? []).filter((id) => !this.#isHashed(id));
     if (this.#parts.wantsOwner && this.#table?.facts?.owned === false) {
       const reason = 'this kernel cannot keep the rules from others: who flushes them resets running connections';
       problems.push({
@@ -184,6 +185,11 @@ export class KernelPathSubsystem implements Subsystem, ProblemSource {
       problems.push({ subject: 'kernel path', reason, since: undefined, remedy });
     }
     return problems;
+  }
+
+  #isHashed(id: ListenerId): boolean {
+    const listener = this.#carried.get(id);
+    return listener?.algorithm === 'source-hash' || (listener?.affinityMs ?? 0) > 0;
   }
 
   async #reconcile(options: CallOptions): Promise<void> {
