@@ -54,7 +54,12 @@ export async function startNode({ folder, manifest, address, tuning, signal }: N
   const facts = { mode: 'production' as const, version, config, paths, identity, addon, startedAt: Date.now() };
   const container = buildContainer(facts, logger);
   const agent = container.get(Root.agent);
-  const stop = async () => void (await agent.stop());
+  const stop = async () => {
+    await agent.stop();
+    // Rules outlive their agent, and would be in the way of the next peer.
+    if (container.isBound(Ports.packetFilter))
+      await container.get(Ports.packetFilter).remove({ signal: new AbortController().signal });
+  };
   try {
     await agent.start();
     await agent.ready();

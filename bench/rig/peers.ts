@@ -27,6 +27,8 @@ export interface Peer {
   readonly protocols: readonly ('tcp' | 'udp')[];
   /** Must be there, or the peer is left out. */
   readonly needs: string;
+  /** Stopped after each sample: its rules see the packets of all others. */
+  readonly alone?: boolean;
   /** Stays in the foreground; files of its own go to `folder`. Nothing is started for a peer without a command. */
   readonly command?: (ports: Ports, folder: string) => readonly string[];
 }
@@ -91,7 +93,7 @@ export const peers: readonly Peer[] = [
   holdfast('holdfast1', 'Holdfast, 1 thread', 1, '--threads 1'),
   holdfast('holdfast2', 'Holdfast, 2 threads', 2, '--threads 2'),
   holdfast('holdfast1-poll', 'Holdfast, 1 thread, busy poll 100 us', 1, '--threads 1 --busy-poll 100'),
-  holdfast('holdfast-kernel', 'Holdfast, rules of the kernel', 0, '--path kernel'),
+  { ...holdfast('holdfast-kernel', 'Holdfast, rules of the kernel', 0, '--path kernel'), alone: true },
   {
     name: 'nft',
     title: 'nft, written by hand',
@@ -99,6 +101,7 @@ export const peers: readonly Peer[] = [
     ours: false,
     protocols: both,
     needs: '/usr/sbin/nft',
+    alone: true,
     command: (ports, folder) => handWritten(ports, folder),
   },
   holdfast('holdfast1-blocked', 'Holdfast, 1 thread, JavaScript blocked 200 of 210 ms', 1, '--threads 1 --blocked'),
