@@ -10,7 +10,7 @@ const packageRoot = join(import.meta.dirname, '../..');
 const script = join(import.meta.dirname, 'support/throwaway-node.sh');
 const THROWAWAY = ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
 /** Lines that a whole removal says, one a step. */
-const STEPS = 16;
+const STEPS = 18;
 
 const folders: AsyncDisposable[] = [];
 afterAll(() => Promise.all(folders.map((folder) => folder[Symbol.asyncDispose]())));

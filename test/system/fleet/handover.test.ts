@@ -26,7 +26,7 @@ function killer(daemon: FleetDaemon): AsyncDisposable {
 }
 
 test('SIGUSR2: the next process takes everything over under load, and the one before stays while it has connections; without a next one it goes on', async () => {
-  await using fleet = await Fleet.start({ agents: 1 });
+  await using fleet = await Fleet.start({ agents: 1, agentFlags: ['--dataplane-path', 'proxy'] });
   const { daemon, nid } = fleet.agent(0);
   await using _ = killer(daemon);
   const load = await FleetLoad.on(fleet);

@@ -28,6 +28,7 @@ export interface FleetOptions {
   readonly behindProxy?: boolean;
   /** Put before each agent's program. */
   readonly agentsWithin?: readonly string[];
+  readonly agentFlags?: readonly string[];
   /** So many servers on an etcd of three members; without it, one on a store of its own. */
   readonly replicas?: number;
   /** Network of the overlay. */
@@ -46,10 +47,14 @@ export class Fleet implements AsyncDisposable {
   readonly agents: FleetAgent[] = [];
   readonly installer: FleetPeer;
   readonly proxy: FleetPeer | undefined;
-  readonly #agents: Pick<FleetOptions, 'agentsWithin' | 'vip'>;
+  readonly #agents: Pick<FleetOptions, 'agentFlags' | 'agentsWithin' | 'vip'>;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(parts: FleetParts, agents: Pick<FleetOptions, 'agentsWithin' | 'vip'>, stack: AsyncDisposableStack) {
+  private constructor(
+    parts: FleetParts,
+    agents: Pick<FleetOptions, 'agentFlags' | 'agentsWithin' | 'vip'>,
+    stack: AsyncDisposableStack,
+  ) {
     this.#agents = agents;
     this.folder = parts.folder;
     this.network = parts.network;
@@ -62,7 +67,7 @@ export class Fleet implements AsyncDisposable {
 
   /** Everything runs, and every agent has its link. */
   static async start(options: FleetOptions = {}): Promise<Fleet> {
-    const { agents = 1, scripts = {}, behindProxy = false, agentsWithin = [], replicas, overlay, vip } = options;
+    const { agents = 1, scripts = {}, behindProxy = false, agentsWithin = [], agentFlags = [], replicas, overlay, vip } = options;
     await using stack = new AsyncDisposableStack();
     const { path: folder } = stack.use(await temporaryFolder());
     const network = stack.use(await FleetNetwork.make());
@@ -83,7 +88,11 @@ export class Fleet implements AsyncDisposable {
     const installer = await peer('installer', join(folder, 'scripts'));
     const proxy = behindProxy ? await peer('proxy', network.hub.address, 9192) : undefined;
     await startAll(servers);
-    const fleet = new Fleet({ folder, network, servers, etcd, installer, proxy }, { agentsWithin, vip }, stack.move());
+    const fleet = new Fleet(
+      { folder, network, servers, etcd, installer, proxy },
+      { agentFlags, agentsWithin, vip },
+      stack.move(),
+    );
     try {
       for (let number = 0; number < agents; number++) await fleet.place();
       await Promise.all(fleet.agents.map(({ daemon }) => daemon.start()));
@@ -115,6 +124,7 @@ export class Fleet implements AsyncDisposable {
       ...['--client-server-installer', `http://${this.network.hub.address}:${this.installer.port}`],
       // They all have the host name of this machine.
       ...['--node-name', nodeName, '--metrics-listen', 'off'],
+      ...(this.#agents.agentFlags ?? []),
       ...(this.#agents.vip === undefined ? [] : ['--vip-address', this.#agents.vip]),
     ];
     const daemon = new FleetDaemon({ verb: 'agent', space, root, flags, within: this.#agents.agentsWithin });
