@@ -26,22 +26,11 @@ export function concerning(operations: readonly NftOperation[], error: unknown):
   return operation === undefined ? `a batch of ${operations.length} operations` : objectOf(operation);
 }
 
+/** `add-elements: set service4` */
 function objectOf(operation: NftOperation): string {
-  switch (operation.kind) {
-    case 'table':
-      return `table ${operation.table}`;
-    case 'chain':
-      return `chain ${operation.chain}`;
-    case 'rule':
-      return `a rule of chain ${operation.chain}`;
-    case 'set':
-      return `set ${operation.set}`;
-    case 'add-elements':
-    case 'delete-elements':
-      return `${operation.kind === 'add-elements' ? 'new' : 'former'} elements of set ${operation.set}`;
-    case 'remove':
-      return `the removal of ${operation.chain ?? operation.set ?? `table ${operation.table}`}`;
-  }
+  const { chain, kind, set, table }: { kind: string; table: string; chain?: string; set?: string } = operation;
+  if (set !== undefined) return `${kind}: set ${set}`;
+  return `${kind}: ${chain === undefined ? `table ${table}` : `chain ${chain}`}`;
 }
 
 /** EPERM alone comes without the capability, and also for a table that another process owns. */

@@ -55,7 +55,8 @@ test('a listener has all that the data plane needs', () => {
       algorithm: 'round-robin',
       drainMs: 300_000,
       ...plain,
-      endpoints: [{ address: '10.0.0.1', port: 8080, weight: 3, tier: 0 }],
+      path: 'proxy',
+      endpoints: [{ address: '10.0.0.1', port: 8080, weight: 3, tier: 0, local: false }],
     },
     {
       id: 'default/a/metrics',
@@ -65,7 +66,8 @@ test('a listener has all that the data plane needs', () => {
       algorithm: 'round-robin',
       drainMs: 300_000,
       ...plain,
-      endpoints: [{ address: '10.0.0.1', port: 90, weight: 3, tier: 0 }],
+      path: 'proxy',
+      endpoints: [{ address: '10.0.0.1', port: 90, weight: 3, tier: 0, local: false }],
     },
   ]);
 });

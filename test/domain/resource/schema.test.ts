@@ -151,7 +151,7 @@ const PORT = 'a port number, 1 to 65535';
 const ADDRESS = 'an IPv4 or IPv6 address';
 const WEIGHT = 'a whole number from 1 to 100';
 const SPEC_KEYS =
-  'unknown key; the keys here are ports, vip, balance, affinity, limits, proxyProtocol, idleTimeout, health, onStale, drain, endpoints';
+  'unknown key; the keys here are ports, vip, balance, affinity, limits, proxyProtocol, idleTimeout, health, onStale, dataPath, drain, endpoints';
 const NOT_BUILT = 'this key is not built yet in this version; remove it';
 const long = 'x'.repeat(60);
 
@@ -239,8 +239,8 @@ describe('decodeResource: problems', () => {
     },
     {
       name: 'planned keys of a service',
-      document: service({ selector: {}, networkPolicy: {}, expose: {}, dataPath: 'auto' }),
-      problems: ['selector', 'networkPolicy', 'expose', 'dataPath'].map((key) => [`spec.${key}`, NOT_BUILT]),
+      document: service({ selector: {}, networkPolicy: {}, expose: {} }),
+      problems: ['selector', 'networkPolicy', 'expose'].map((key) => [`spec.${key}`, NOT_BUILT]),
     },
     {
       name: 'planned keys of a port, of an endpoint',
