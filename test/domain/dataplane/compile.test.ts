@@ -10,7 +10,7 @@ import { endpoints, resource, SmallCluster, service, serviceRef } from '../../su
 const a = qualifiedName('default', 'a');
 const here = 'here' as NodeName;
 /** What a listener has that says nothing of all this. */
-const plain = { affinityMs: 0, idleMs: 0, maxConnections: 0, acceptProxy: false, sendProxy: 0, refuse: false };
+const plain = { affinityMs: 0, idleMs: 0, maxConnections: 0, acceptProxy: false, sendProxy: 0, refuse: false, path: 'proxy' };
 const httpAndMetrics = [
   { name: 'http', port: 80, targetPort: 8080 },
   { name: 'metrics', port: 90 },
@@ -55,7 +55,7 @@ test('a listener has all that the data plane needs', () => {
       algorithm: 'round-robin',
       drainMs: 300_000,
       ...plain,
-      endpoints: [{ address: '10.0.0.1', port: 8080, weight: 3, tier: 0 }],
+      endpoints: [{ address: '10.0.0.1', port: 8080, weight: 3, tier: 0, local: false }],
     },
     {
       id: 'default/a/metrics',
@@ -65,7 +65,7 @@ test('a listener has all that the data plane needs', () => {
       algorithm: 'round-robin',
       drainMs: 300_000,
       ...plain,
-      endpoints: [{ address: '10.0.0.1', port: 90, weight: 3, tier: 0 }],
+      endpoints: [{ address: '10.0.0.1', port: 90, weight: 3, tier: 0, local: false }],
     },
   ]);
 });
