@@ -36,23 +36,23 @@ export function dealByRendezvous(endpoints: readonly L4Endpoint[]): Deal {
   return { slots, error: errorOf(endpoints, slots) };
 }
 
-/** Whole slots first, then one each to those that lack the largest part of one; of two alike the first. */
+/** Whole slots first, then one each to those that lack the largest part of one, of two alike the first; nobody is left with none. */
 function dealLargestRemainder(endpoints: readonly L4Endpoint[], modulus: number): Deal {
   const total = endpoints.reduce((sum, { weight }) => sum + weight, 0);
-  const parts = endpoints.map(({ weight }, index) => {
-    const exact = (modulus * weight) / total;
-    return { index, whole: Math.floor(exact), rest: exact - Math.floor(exact) };
-  });
-  const left = modulus - parts.reduce((sum, { whole }) => sum + whole, 0);
-  const extra = new Set(
-    parts
-      .toSorted((a, b) => b.rest - a.rest || a.index - b.index)
-      .slice(0, left)
-      .map(({ index }) => index),
-  );
-  const slots = endpoints.flatMap((each, index) =>
-    Array<L4Endpoint>((parts[index]?.whole ?? 0) + (extra.has(index) ? 1 : 0)).fill(each),
-  );
+  const exact = endpoints.map(({ weight }) => (modulus * weight) / total);
+  const counts = exact.map(Math.floor);
+  const lacks = (index: number) => (exact[index] ?? 0) - (counts[index] ?? 0);
+  const byLack = () => [...counts.keys()].sort((a, b) => lacks(b) - lacks(a) || a - b);
+  for (const index of byLack().slice(0, modulus - counts.reduce((sum, count) => sum + count, 0)))
+    counts[index] = (counts[index] ?? 0) + 1;
+  for (const [index, count] of counts.entries()) {
+    if (count > 0) continue;
+    const donor = byLack().findLast((each) => (counts[each] ?? 0) > 1);
+    if (donor === undefined) break;
+    counts[donor] = (counts[donor] ?? 0) - 1;
+    counts[index] = 1;
+  }
+  const slots = endpoints.flatMap((each, index) => Array<L4Endpoint>(counts[index] ?? 0).fill(each));
   return { slots, error: errorOf(endpoints, slots) };
 }
 
