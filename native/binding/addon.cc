@@ -7,6 +7,7 @@
 #include "address_functions.h"
 #include "arguments.h"
 #include "conntrack_functions.h"
+#include "descriptor_functions.h"
 #include "errno_error.h"
 #include "local_routes.h"
 #include "nft_object.h"
@@ -67,6 +68,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("setLocalRoutes", Napi::Function::New(env, set_local_routes_value, "setLocalRoutes"));
   set_address_functions(env, exports);
   set_conntrack_functions(env, exports);
+  set_descriptor_functions(env, exports);
   exports.Set("timeBounds", bounds_value(env));
   exports.Set("lockFile", Napi::Function::New(env, lock_file_value, "lockFile"));
   exports.Set("peerUid", Napi::Function::New(env, peer_uid_value, "peerUid"));

@@ -51,7 +51,9 @@ proxy::Settings settings_argument(const Napi::CallbackInfo& info, std::size_t in
 Napi::Function ProxyObject::define(Napi::Env env) {
   return DefineClass(env, "Proxy",
                      {InstanceMethod<&ProxyObject::apply>("apply"), InstanceMethod<&ProxyObject::stats>("stats"),
-                      InstanceMethod<&ProxyObject::info>("info"), InstanceMethod<&ProxyObject::stop>("stop")});
+                      InstanceMethod<&ProxyObject::info>("info"), InstanceMethod<&ProxyObject::sockets>("sockets"),
+                      InstanceMethod<&ProxyObject::inherit>("inherit"), InstanceMethod<&ProxyObject::drop_inherited>("dropInherited"),
+                      InstanceMethod<&ProxyObject::stop>("stop")});
 }
 
 ProxyObject::ProxyObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
@@ -131,9 +133,37 @@ Napi::Value ProxyObject::info(const Napi::CallbackInfo& info) {
   return value;
 }
 
+Napi::Value ProxyObject::sockets(const Napi::CallbackInfo& info) {
+  const Napi::Array list = Napi::Array::New(info.Env());
+  if (!proxy_) return list;
+  for (const proxy::ListeningSocket& socket : proxy_->table().sockets()) {
+    const Napi::Object item = Napi::Object::New(info.Env());
+    item.Set("protocol", socket.protocol == proxy::Protocol::udp ? "udp" : "tcp");
+    item.Set("address", socket.bound.host());
+    item.Set("port", static_cast<double>(socket.bound.port));
+    item.Set("fd", static_cast<double>(socket.fd));
+    list.Set(list.Length(), item);
+  }
+  return list;
+}
+
+Napi::Value ProxyObject::inherit(const Napi::CallbackInfo& info) {
+  const std::string protocol = string_argument(info, 0, "protocol");
+  if (protocol != "tcp" && protocol != "udp") throw Napi::TypeError::New(info.Env(), "protocol must be tcp or udp");
+  net::UniqueFd fd(static_cast<int>(integer_argument(info, 1, "fd", 0, 2147483647.0)));
+  if (!proxy_) return Napi::Boolean::New(info.Env(), false);
+  return Napi::Boolean::New(info.Env(), proxy_->table().inherit(std::move(fd), protocol == "udp" ? proxy::Protocol::udp : proxy::Protocol::tcp));
+}
+
+Napi::Value ProxyObject::drop_inherited(const Napi::CallbackInfo& info) {
+  if (proxy_) proxy_->table().drop_inherited();
+  return info.Env().Undefined();
+}
+
 Napi::Value ProxyObject::stop(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const std::chrono::milliseconds grace(static_cast<std::int64_t>(integer_argument(info, 0, "graceMs", 0, kLongestMs)));
+  const bool handed_over = info[1].ToBoolean();
   const auto deferred = Napi::Promise::Deferred::New(env);
   if (stopped_ || !proxy_) {
     deferred.Resolve(env.Undefined());
@@ -141,11 +171,11 @@ Napi::Value ProxyObject::stop(const Napi::CallbackInfo& info) {
   }
   waiting_for_stop_.push_back(deferred);
   if (proxy_->stopping()) {
-    proxy_->begin_stop(grace, nullptr);
+    proxy_->begin_stop(grace, nullptr, handed_over);
     return deferred.Promise();
   }
   Ref();  // not collected before the promise is settled
-  proxy_->begin_stop(grace, [this, call = OneCall(env, "holdfast stop")] { call([this](Napi::Env later) { all_ended(later); }); });
+  proxy_->begin_stop(grace, [this, call = OneCall(env, "holdfast stop")] { call([this](Napi::Env later) { all_ended(later); }); }, handed_over);
   return deferred.Promise();
 }
 

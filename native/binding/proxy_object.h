@@ -23,6 +23,9 @@ class ProxyObject final : public Napi::ObjectWrap<ProxyObject> {
   Napi::Value apply(const Napi::CallbackInfo& info);
   Napi::Value stats(const Napi::CallbackInfo& info);
   Napi::Value info(const Napi::CallbackInfo& info);
+  Napi::Value sockets(const Napi::CallbackInfo& info);
+  Napi::Value inherit(const Napi::CallbackInfo& info);
+  Napi::Value drop_inherited(const Napi::CallbackInfo& info);
   Napi::Value stop(const Napi::CallbackInfo& info);
 
   void emit(proxy::Event event);

@@ -99,12 +99,8 @@ ListenResult ControlTable::upsert(const ListenerConfig& config, Spares& spares, 
 }
 
 std::optional<ListenError> ControlTable::open(Record& record, const ListenerConfig& config, Spares& spares) {
-  const auto spare = spares.find(SocketKey(config.protocol, config.address));
-  if (spare != spares.end()) {
-    record.socket = spare->second;
-    spares.erase(spare);
-  } else if (auto old = lingering(SocketKey(config.protocol, config.address))) {
-    record.socket = std::move(old);
+  if (auto open = found(config, spares)) {
+    record.socket = std::move(open);
   } else if (listening_ >= listener_budget()) {
     return ListenError{BindFailure::fd_limit, "all " + std::to_string(listener_budget()) + " listening sockets that the limit of open files allows are in use"};
   } else {
@@ -116,9 +112,17 @@ std::optional<ListenError> ControlTable::open(Record& record, const ListenerConf
   return std::nullopt;
 }
 
-std::shared_ptr<ListenSocket> ControlTable::lingering(const SocketKey& key) const {
-  const auto found = lingering_.find(key);
-  return found == lingering_.end() ? nullptr : found->second.lock();
+std::shared_ptr<ListenSocket> ControlTable::found(const ListenerConfig& config, Spares& spares) {
+  const SocketKey key(config.protocol, config.address);
+  if (auto spare = spares.extract(key)) return std::move(spare.mapped());
+  const auto old = lingering_.find(key);
+  if (old != lingering_.end()) {
+    if (auto socket = old->second.lock()) return socket;
+  }
+  auto inherited = inherited_.extract(key);
+  if (!inherited) return nullptr;
+  inherited.mapped()->set_owner(config.id % workers_);
+  return std::move(inherited.mapped());
 }
 
 /// Those of the record's endpoints that `config` has not (all when it is null) and that are not draining yet. Forgets those that have drained.
@@ -153,7 +157,22 @@ void ControlTable::forget_removed() {
   });
 }
 
+std::vector<ListeningSocket> ControlTable::sockets() const {
+  std::vector<ListeningSocket> listening;
+  for (const auto& [id, record] : records_) {
+    if (record.socket) listening.push_back({record.config->protocol, record.socket->bound(), record.socket->fd()});
+  }
+  return listening;
+}
+
+bool ControlTable::inherit(net::UniqueFd fd, Protocol protocol) {
+  auto socket = ListenSocket::inherit(std::move(fd), protocol);
+  if (socket) inherited_.insert_or_assign(SocketKey(protocol, socket->bound()), socket);
+  return socket != nullptr;
+}
+
 void ControlTable::close_all() noexcept {
+  inherited_.clear();
   for (auto& [id, record] : records_) record.socket.reset();
   listening_ = 0;
 }

@@ -9,6 +9,13 @@
 
 namespace holdfast::proxy {
 
+/// What one process hands over to the next. The descriptor stays its holder's.
+struct ListeningSocket {
+  Protocol protocol;
+  net::SocketAddress bound;
+  int fd;
+};
+
 /// How an upserted listener came out.
 struct ListenResult {
   ListenerId id;
@@ -69,6 +76,13 @@ class ControlTable {
 
   void close_all() noexcept;
 
+  /// Those that listen.
+  std::vector<ListeningSocket> sockets() const;
+  /// Of another process: a listener that wants its address takes it over instead of opening one. False, and closed, when it is no such socket.
+  bool inherit(net::UniqueFd fd, Protocol protocol);
+  /// Closes those that nobody has taken.
+  void drop_inherited() noexcept { inherited_.clear(); }
+
   /// Those of which something changed since the last call: with 10,000 listeners of which few are used reading takes 1 ms.
   std::vector<ListenerStats> changed_stats();
   std::optional<ListenerStats> stats(ListenerId id) const;
@@ -99,7 +113,8 @@ class ControlTable {
   using Spares = std::map<SocketKey, std::shared_ptr<ListenSocket>>;
 
   Spares give_up_sockets(const TableDelta& delta);
-  std::shared_ptr<ListenSocket> lingering(const SocketKey& key) const;
+  /// One that is open already; null when there is none.
+  std::shared_ptr<ListenSocket> found(const ListenerConfig& config, Spares& spares);
   void remove(ListenerId id, std::vector<ListenerUpdate>& updates);
   ListenResult upsert(const ListenerConfig& config, Spares& spares, std::vector<ListenerUpdate>& updates);
   std::optional<ListenError> open(Record& record, const ListenerConfig& config, Spares& spares);
@@ -112,6 +127,7 @@ class ControlTable {
   /// UDP sockets that were given up, and that workers keep while flows drain, as replies leave from them: an address that is wanted again
   /// meanwhile is had through them.
   std::map<SocketKey, std::weak_ptr<ListenSocket>> lingering_;
+  Spares inherited_;
   /// Those whose connections drain; looked through at each apply.
   std::vector<ListenerId> removed_;
   std::size_t listening_ = 0;

@@ -3,6 +3,7 @@
 #include <netinet/tcp.h>
 
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
 namespace holdfast::proxy {
@@ -14,6 +15,20 @@ constexpr int kBacklog = 4096;
 bool enable(int fd, int level, int option) noexcept {
   const int on = 1;
   return ::setsockopt(fd, level, option, &on, sizeof on) == 0;
+}
+
+/// Of the level SOL_SOCKET; -1 when it has none.
+int option(int fd, int name) noexcept {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return ::getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+std::optional<net::SocketAddress> bound_to(int fd) noexcept {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return std::nullopt;
+  return net::SocketAddress::from(bound);
 }
 
 }  // namespace
@@ -48,10 +63,17 @@ std::variant<std::shared_ptr<ListenSocket>, ListenError> ListenSocket::open(cons
   if (!prepared) return listen_error("setsockopt", errno);
   if (::bind(fd.get(), raw.data(), raw.size()) != 0) return listen_error("bind", errno);
   if (::listen(fd.get(), kBacklog) != 0) return listen_error("listen", errno);
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) return listen_error("getsockname", errno);
-  return std::make_shared<ListenSocket>(std::move(fd), net::SocketAddress::from(bound));
+  const auto bound = bound_to(fd.get());
+  if (!bound) return listen_error("getsockname", errno);
+  return std::make_shared<ListenSocket>(std::move(fd), *bound);
+}
+
+std::shared_ptr<ListenSocket> ListenSocket::inherit(net::UniqueFd fd, Protocol protocol) {
+  const bool tcp = protocol == Protocol::tcp;
+  if (option(fd.get(), SO_TYPE) != (tcp ? SOCK_STREAM : SOCK_DGRAM)) return nullptr;
+  if (option(fd.get(), SO_PROTOCOL) != (tcp ? IPPROTO_TCP : IPPROTO_UDP) || (tcp && option(fd.get(), SO_ACCEPTCONN) != 1)) return nullptr;
+  const auto bound = bound_to(fd.get());
+  return bound ? std::make_shared<ListenSocket>(std::move(fd), *bound) : nullptr;
 }
 
 }  // namespace holdfast::proxy

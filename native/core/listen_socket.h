@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "socket_address.h"
+#include "table.h"
 #include "unique_fd.h"
 
 namespace holdfast::proxy {
@@ -26,6 +27,9 @@ class ListenSocket {
   /// Non-blocking; accepted sockets inherit TCP_NODELAY and SO_KEEPALIVE.
   static std::variant<std::shared_ptr<ListenSocket>, ListenError> open(const net::SocketAddress& address);
 
+  /// One that another process opened with `open` or `open_udp`, and handed over. Null when it is none.
+  static std::shared_ptr<ListenSocket> inherit(net::UniqueFd fd, Protocol protocol);
+
   ListenSocket(net::UniqueFd fd, const net::SocketAddress& bound, std::size_t owner = 0)
       : fd_(std::move(fd)), bound_(bound), owner_(owner) {}
 
@@ -34,6 +38,8 @@ class ListenSocket {
   const net::SocketAddress& bound() const noexcept { return bound_; }
   /// UDP: the worker that reads it.
   std::size_t owner() const noexcept { return owner_; }
+  /// Before any worker has it.
+  void set_owner(std::size_t owner) noexcept { owner_ = owner; }
 
  private:
   net::UniqueFd fd_;

@@ -47,11 +47,11 @@ std::vector<ListenResult> Proxy::apply(const TableDelta& delta, std::function<vo
 
 ProxyInfo Proxy::info() const noexcept { return {workers_.size(), listener_budget(), table_.listening(), shared_.limits.open(), shared_.limits.most()}; }
 
-void Proxy::begin_stop(std::chrono::milliseconds grace, std::function<void()> ended) {
+void Proxy::begin_stop(std::chrono::milliseconds grace, std::function<void()> ended, bool handed_over) {
   const auto countdown = stopping_ ? nullptr : std::make_shared<Countdown>(workers_.size(), std::move(ended));
   stopping_ = true;
   table_.close_all();
-  for (const auto& worker : workers_) worker->begin_stop(grace, countdown);
+  for (const auto& worker : workers_) worker->begin_stop(grace, countdown, handed_over);
 }
 
 void Proxy::join() noexcept {

@@ -38,8 +38,8 @@ class Proxy {
   bool stopping() const noexcept { return stopping_; }
 
   /// Listeners close now, connections have `grace`. `ended` runs on a worker's thread when all have ended but for their return. Again: the shorter
-  /// grace counts, the first `ended` runs.
-  void begin_stop(std::chrono::milliseconds grace, std::function<void()> ended);
+  /// grace counts, the first `ended` runs. With `handed_over` another process has the sockets: nobody is refused at them.
+  void begin_stop(std::chrono::milliseconds grace, std::function<void()> ended, bool handed_over = false);
   /// After `begin_stop`: waits for the threads.
   void join() noexcept;
 

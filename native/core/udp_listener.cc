@@ -154,9 +154,10 @@ void UdpListener::drained(UdpEndpoint& endpoint) {
   if (gone()) relay_.forget(id_);
 }
 
-void UdpListener::stop() {
+void UdpListener::stop(bool handed_over) {
   stopping_ = true;
-  refuse_from_now();
+  if (handed_over) leave_socket();
+  else refuse_from_now();
   sweep();
 }
 

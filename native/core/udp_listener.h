@@ -34,8 +34,8 @@ class UdpListener final : public net::EventHandler {
   ~UdpListener();
 
   void update(const ListenerUpdate& update);
-  /// Clients are refused from now on; flows that are quiet end soon.
-  void stop();
+  /// Clients are refused from now on, or are those of the process that the socket was handed to; flows that are quiet end soon.
+  void stop(bool handed_over);
   /// Ends every flow now.
   void cut();
   void on_event(std::uint32_t events) override;

@@ -55,8 +55,8 @@ void UdpRelay::set_reader(const ListenSocket* socket, UdpListener* listener) {
   else readers_.erase(socket);
 }
 
-void UdpRelay::stop() {
-  for (const auto& [id, listener] : listeners_) listener->stop();
+void UdpRelay::stop(bool handed_over) {
+  for (const auto& [id, listener] : listeners_) listener->stop(handed_over);
 }
 
 void UdpRelay::cut_all() {

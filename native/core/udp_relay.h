@@ -19,8 +19,8 @@ class UdpRelay {
 
   /// False when the update is none for UDP.
   bool apply(const ListenerUpdate& update);
-  /// Clients are refused from now on; flows that nothing is expected of end soon.
-  void stop();
+  /// Clients are refused from now on, or are those of the process that the sockets were handed to; flows that nothing is expected of end soon.
+  void stop(bool handed_over);
   void cut_all();
   bool empty() const noexcept { return flows_.empty(); }
   /// Forgets everything, at the end of the thread.

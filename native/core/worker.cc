@@ -79,17 +79,17 @@ void Worker::forget(ListenerId id) {
   });
 }
 
-void Worker::begin_stop(std::chrono::milliseconds grace, std::shared_ptr<Countdown> ended) {
-  loop_.post([this, grace, ended = std::move(ended)] {
+void Worker::begin_stop(std::chrono::milliseconds grace, std::shared_ptr<Countdown> ended, bool handed_over) {
+  loop_.post([this, grace, ended = std::move(ended), handed_over] {
     if (ended) ended_ = ended;
-    stop_within(grace);
+    stop_within(grace, handed_over);
   });
 }
 
-void Worker::stop_within(std::chrono::milliseconds grace) {
+void Worker::stop_within(std::chrono::milliseconds grace, bool handed_over) {
   stopping_ = true;
   for (const auto& [id, listener] : listeners_) listener->close();
-  udp_.stop();
+  udp_.stop(handed_over);
   if (grace.count() == 0) cut_all();
   if (empty()) return loop_.stop();
   const auto deadline = net::Clock::now() + grace;

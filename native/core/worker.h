@@ -46,7 +46,7 @@ class Worker {
   void start();
   void take(UpdateBatch updates, std::shared_ptr<Countdown> taken);
   /// Listeners close now, connections after `grace` at the latest; then the thread arrives at `ended` and ends.
-  void begin_stop(std::chrono::milliseconds grace, std::shared_ptr<Countdown> ended);
+  void begin_stop(std::chrono::milliseconds grace, std::shared_ptr<Countdown> ended, bool handed_over);
   void join() noexcept;
 
   // For what lives on the worker's thread.
@@ -74,7 +74,7 @@ class Worker {
  private:
   void run();
   void apply(const ListenerUpdate& update);
-  void stop_within(std::chrono::milliseconds grace);
+  void stop_within(std::chrono::milliseconds grace, bool handed_over);
   void cut_all();
   bool empty() const noexcept { return fresh_.empty() && aging_.empty() && settled_.empty() && udp_.empty(); }
   void settle();

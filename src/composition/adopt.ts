@@ -49,17 +49,21 @@ export async function adopt(context: CliContext, options: AdoptOptions): Promise
 }
 
 /**
- * Of a node that was adopted: it holds the older agent's lock until this process ends, and does not start on what is half done.
+ * Of a node that was adopted: it holds the older agent's lock until this process ends (the descriptor), and does not start on what is half done.
  * @throws AgentError `adoption.unfinished`, `adoption.refused`, `adoption.file_failed`, `agent.other_agent`
  */
-export async function holdAdopted({ addon, paths }: Facts, root: AbsolutePath, options: CallOptions): Promise<void> {
+export async function holdAdopted(
+  { addon, paths }: Facts,
+  root: AbsolutePath,
+  options: CallOptions,
+): Promise<number | undefined> {
   const record = await readRecord({ files: new DurableMachineFiles(), places: placesOf(paths, root) }, options);
-  if (record === undefined) return;
+  if (record === undefined) return undefined;
   if (record.state !== 'taken') {
     const command = record.state === 'taking' ? '`holdfast adopt` or `holdfast adopt --undo`' : '`holdfast adopt --undo`';
     throw new AgentError('adoption.unfinished', { problem: `an adoption was left half done: ${command}` });
   }
-  await holdLegacyLock(addon, root);
+  return holdLegacyLock(addon, root);
 }
 
 async function take(
@@ -166,11 +170,11 @@ function olderAgent(what: string, line: string): AgentError {
 }
 
 /** @throws AgentError `agent.other_agent`, `adoption.file_failed` */
-async function holdLegacyLock(addon: Addon, root: AbsolutePath): Promise<void> {
+async function holdLegacyLock(addon: Addon, root: AbsolutePath): Promise<number> {
   const lock = under(root, LEGACY_LOCK);
   try {
     await ensureFolder(dirname(lock));
-    addon.lockFile(lock);
+    return addon.lockFile(lock);
   } catch (cause) {
     const code = errnoOf(cause);
     if (code === 'EWOULDBLOCK')

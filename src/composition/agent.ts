@@ -1,44 +1,89 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { closeSync, existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Container } from 'inversify';
+import { Predecessor } from '../adapters/agent/predecessor.js';
+import { SuccessorProcess } from '../adapters/agent/successor-process.js';
 import { type CliContext, type ExitCode, exitCodes } from '../adapters/cli/context.js';
 import type { DaemonOptions } from '../adapters/cli/local-verbs.js';
 import { SystemClock } from '../adapters/clock/system-clock.js';
 import { findOlderAgent } from '../adapters/node/older-agent.js';
+import { Handover } from '../app/agent/handover.js';
 import type { Config, Setting } from '../domain/config/model.js';
 import { AgentError } from '../domain/kernel/errors.js';
 import { type AbsolutePath, absolutePath, type Paths } from '../domain/kernel/paths.js';
+import type { Successor } from '../ports/agent/successor.js';
 import { holdAdopted } from './adopt.js';
 import { buildAgentContainer } from './agent-container.js';
-import { aborted, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
+import { aborted, type PreparedDaemon, prepareDaemon, runDaemon, untilStopped } from './daemon.js';
 import { enrolledNode } from './enrolled-node.js';
 import { launchRemoval, removalOrders } from './modules/uninstall.js';
 import { pathsOf } from './paths.js';
-import { NodePorts, NodeSubsystems, Root, Servers, Subsystems } from './tokens.js';
+import { NodePorts, NodeSubsystems, Ports, Root, Servers, Subsystems } from './tokens.js';
 import { version } from './version.js';
 
 const DATA_DIR = '/var/lib/holdfast';
 
-/** The agent of a registered machine, until a signal. */
+/** The agent of a registered machine, until a signal, or until another process has its place. */
 export async function agent(context: CliContext, options: DaemonOptions): Promise<ExitCode> {
   await untilStopped(context, async () => {
     if (await resumeWithoutNode(context, options)) return;
-    const prepared = await prepareDaemon(context, options, { mode: 'production', dataDir: DATA_DIR });
+    const predecessor = Predecessor.of(context.env);
+    const prepared = await prepareDaemon(context, options, { mode: 'production', dataDir: DATA_DIR, predecessor });
     const root = absolutePath(resolve(options.root ?? '/')) ?? prepared.facts.paths.dataDir;
-    await refuseBesideAnother(root);
-    await holdAdopted(prepared.facts, root, context);
+    const locks = predecessor === undefined ? await holdAlone(prepared, root, context) : prepared.locks;
     const node = await enrolledNode(prepared.facts, root, context);
-    const container = buildAgentContainer(prepared.facts, prepared.logger, node);
-    await runDaemon(container, context, prepared, {
-      use: (config, changed) => useLive(container, config, changed),
-      serve: async () => {
-        if (!context.signal.aborted) announce(container, context);
-        await resumeRemoval(prepared.facts.paths, root, context);
-        await aborted(context.signal);
-      },
-    });
+    const handover = handoverOf(prepared, context);
+    let successor: Successor | undefined;
+    let facts = prepared.facts;
+    do {
+      const container = buildAgentContainer(facts, prepared.logger, node);
+      successor = await runDaemon(container, context, prepared, {
+        use: (config, changed) => useLive(container, config, changed),
+        serve: async () => {
+          predecessor?.serves();
+          if (!context.signal.aborted) announce(container, context);
+          await resumeRemoval(facts.paths, root, context);
+          return untilSucceeded(handover, container, context);
+        },
+      });
+      const dataPlane = container.get(Ports.dataPlane);
+      if (successor !== undefined && (await handover.complete(successor, { locks, sockets: dataPlane.sockets() }))) {
+        // The next process holds them alone from here on: one that dies is started again while this one still has connections.
+        for (const lock of locks) closeSync(lock);
+        return handover.carryOn(dataPlane, container.get(NodePorts.settings).current.handoverGraceMs, context.signal);
+      }
+      facts = { ...facts, inherited: [], carried: dataPlane };
+    } while (successor !== undefined && !context.signal.aborted);
   });
   return exitCodes.done;
+}
+
+/** What keeps others from this machine; the next process is given it. */
+async function holdAlone({ facts, locks }: PreparedDaemon, root: AbsolutePath, context: CliContext): Promise<readonly number[]> {
+  await refuseBesideAnother(root);
+  const lock = await holdAdopted(facts, root, context);
+  return lock === undefined ? locks : [...locks, lock];
+}
+
+function handoverOf({ facts: { addon }, logger }: PreparedDaemon, { env }: CliContext): Handover {
+  const program = env.HOLDFAST_LAUNCHER ?? join(import.meta.dirname, '../../bin/holdfast');
+  const launch = () => SuccessorProcess.start(addon, { program, args: process.argv.slice(2), env });
+  return new Handover({ launch, clock: new SystemClock(), logger: logger.child({ subsystem: 'handover' }) });
+}
+
+/** Ends with the process to hand over to, which SIGUSR2 asks for, or with none at the signal's end. */
+async function untilSucceeded(handover: Handover, container: Container, { signal }: CliContext): Promise<Successor | undefined> {
+  const asked = Promise.withResolvers<Successor>();
+  const begin = () => void handover.begin().then((successor) => successor !== undefined && asked.resolve(successor));
+  process.on('SIGUSR2', begin);
+  try {
+    const successor = await Promise.race([asked.promise, aborted(signal)]);
+    if (successor === undefined) return undefined;
+    container.get(Subsystems.l4).keepTraffic();
+    return successor;
+  } finally {
+    process.off('SIGUSR2', begin);
+  }
 }
 
 /** Of a link that has come up: the answer to the instruction may be owed still. */

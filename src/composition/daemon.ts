@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { Container } from 'inversify';
+import type { Predecessor } from '../adapters/agent/predecessor.js';
 import type { CliContext } from '../adapters/cli/context.js';
 import type { DaemonOptions } from '../adapters/cli/local-verbs.js';
 import { FirstConfigFile } from '../adapters/config/first-config-file.js';
@@ -27,13 +28,19 @@ export interface PreparedDaemon {
   readonly facts: Facts;
   readonly logger: Logger;
   readonly loader: ConfigLoader;
+  /** Descriptors of the files that it holds. */
+  readonly locks: readonly number[];
 }
 
 /** Nothing is made before the configuration is known to be good. */
 export async function prepareDaemon(
   context: CliContext,
   options: DaemonOptions,
-  { mode, dataDir }: { readonly mode: Mode; readonly dataDir: string },
+  {
+    mode,
+    dataDir,
+    predecessor,
+  }: { readonly mode: Mode; readonly dataDir: string; readonly predecessor?: Predecessor | undefined },
 ): Promise<PreparedDaemon> {
   const { signal, env } = context;
   const paths = pathsOf(options, env, dataDir);
@@ -43,12 +50,13 @@ export async function prepareDaemon(
   const { config, warnings } = await loader.load({ signal });
   await makeDataDir(paths);
   const addon = loadAddon();
-  holdDataDir(addon, paths);
+  const { locks, sockets } = predecessor?.take(addon) ?? { locks: [holdDataDir(addon, paths)], sockets: [] };
   const logger = openLogger({ level: config.logLevel, colour: env.NO_COLOR === undefined });
   for (const warning of warnings) logger.warn(warning);
   const identity = await identityOf(paths, config, context);
   for (const warning of identityDrift(identity, config)) logger.warn(warning);
-  return { facts: { mode, version, config, paths, identity, addon, startedAt: Date.now() }, logger, loader };
+  const facts: Facts = { mode, version, config, paths, identity, addon, inherited: sockets, startedAt: Date.now() };
+  return { facts, logger, loader, locks };
 }
 
 /**
@@ -74,20 +82,20 @@ function identityOf(paths: Paths, { nodeName, labels }: Config, { signal }: CliC
   return ensureIdentity(new FileIdentityStore(paths.identity), facts, { signal });
 }
 
-export interface Running {
+export interface Running<Outcome> {
   /** What is marked `live` in the configuration's model takes effect here. */
   readonly use: (config: Config, changed: readonly Setting[]) => void;
   /** Everything serves; ends when it is to stop. */
-  readonly serve: () => Promise<void>;
+  readonly serve: () => Promise<Outcome>;
 }
 
 /** Starts the container's agent and stops it at the signal's end, whenever that comes. SIGHUP reads the configuration again. */
-export async function runDaemon(
+export async function runDaemon<Outcome>(
   container: Container,
   { signal }: CliContext,
   { logger, loader }: Pick<PreparedDaemon, 'logger' | 'loader'>,
-  { use, serve }: Running,
-): Promise<void> {
+  { use, serve }: Running<Outcome>,
+): Promise<Outcome> {
   const agent = container.get(Root.agent);
   const useLive = (config: Config, changed: readonly Setting[]) => {
     if (changed.includes('logLevel')) logger.setLevel(config.logLevel);
@@ -101,7 +109,7 @@ export async function runDaemon(
   try {
     await agent.start();
     await agent.ready();
-    await serve();
+    return await serve();
   } finally {
     process.off('SIGHUP', reload);
     signal.removeEventListener('abort', stop);
@@ -117,9 +125,9 @@ export function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** A daemon that is told to stop ends well, whatever it was doing; SIGHUP, whose default is to end it, never does, from here on. */
+/** A daemon that is told to stop ends well, whatever it was doing; SIGHUP and SIGUSR2, whose default is to end it, never do, from here on. */
 export async function untilStopped({ signal }: CliContext, run: () => Promise<void>): Promise<void> {
-  process.on('SIGHUP', () => {});
+  for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {});
   try {
     await run();
   } catch (error) {

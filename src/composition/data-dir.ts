@@ -29,9 +29,9 @@ export async function makeDataDir({ dataDir }: Paths): Promise<void> {
 }
 
 /** Holds it until this process ends. @throws AgentError `agent.data_dir_locked`, `agent.data_dir_unusable` */
-export function holdDataDir(addon: Addon, paths: Paths): void {
+export function holdDataDir(addon: Addon, paths: Paths): number {
   try {
-    lockDataDir(addon, paths);
+    return lockDataDir(addon, paths);
   } catch (error) {
     throw translated(paths.dataDir, 'cannot be used', error);
   }

@@ -136,7 +136,8 @@ async function holdOnceStopped(paths: Paths, options: CallOptions): Promise<void
   const end = clock.monotonic() + HOLD_MS;
   for (;;) {
     try {
-      return holdDataDir(addon, paths);
+      holdDataDir(addon, paths);
+      return;
     } catch (error) {
       if (!(error instanceof AgentError) || error.code !== 'agent.data_dir_locked' || clock.monotonic() >= end) throw error;
       await clock.sleep(HOLD_LOOK_MS, options);

@@ -45,6 +45,22 @@ export function dataPlaneContract(name: string, make: () => DataPlane): void {
       expect(events).toEqual([]);
     });
 
+    test('one that was left goes on, and is taken up again with all that it had', async () => {
+      const spec = listener('a/b/c', [endpoint(1)]);
+      const first = await apply(spec);
+      expect(() => plane.start(() => {})).toThrow('started before');
+      plane.leave();
+      expect(plane.info().listeners).toBe(1);
+      expect(plane.sockets()).toEqual([{ protocol: 'tcp', fd: expect.any(Number) }]);
+      const later: DataPlaneEvent[] = [];
+      plane.start((event) => later.push(event));
+      expect(plane.stats().map(({ id }) => id)).toEqual(['a/b/c']);
+      expect(await apply(spec)).toEqual(first);
+      await plane.apply({ upsert: [], remove: [spec.id] }, options);
+      await expect.poll(() => later).toEqual([{ type: 'drained', id: 'a/b/c', endpoint: '127.0.0.1:1', closed: 0 }]);
+      expect(events).toEqual([]);
+    });
+
     test.each(protocols)('%s: a port that is taken is named and affects no other listener', async (protocol) => {
       const [first] = await apply(listener('a/b/c', [], { protocol }));
       const port = portOf(first);

@@ -8,6 +8,7 @@ import type {
   DataPlaneInfo,
   ListenerSpec,
   ListenerStats,
+  ListeningSocket,
   ListenResult,
   TableDelta,
 } from '../../src/ports/dataplane/data-plane.js';
@@ -28,6 +29,8 @@ export class FakeDataPlane implements DataPlane {
   readonly #occupied = new Map<string, BindFailure>();
   #onEvent: ((event: DataPlaneEvent) => void) | undefined;
   #stopped = false;
+  /** What `start` was given, until it is dropped. */
+  inherited: readonly ListeningSocket[] = [];
   #failure: unknown;
 
   constructor(budget = 12_650) {
@@ -57,9 +60,22 @@ export class FakeDataPlane implements DataPlane {
     return this.#stopped;
   }
 
-  start(onEvent: (event: DataPlaneEvent) => void): void {
+  start(onEvent: (event: DataPlaneEvent) => void, inherited: readonly ListeningSocket[] = []): void {
     if (this.#onEvent !== undefined) throw new Error('the data plane was started before');
     this.#onEvent = onEvent;
+    this.inherited = inherited;
+  }
+
+  dropInherited(): void {
+    this.inherited = [];
+  }
+
+  leave(): void {
+    this.#onEvent = undefined;
+  }
+
+  sockets(): readonly ListeningSocket[] {
+    return [...this.#entries.values()].flatMap(({ spec: { protocol }, port }) => (port === 0 ? [] : [{ protocol, fd: port }]));
   }
 
   async apply({ remove, upsert }: TableDelta, { signal }: CallOptions): Promise<readonly ListenResult[]> {

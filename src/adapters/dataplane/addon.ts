@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
+import type { Protocol } from '../../domain/dataplane/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { BindFailure } from '../../ports/dataplane/data-plane.js';
 import type { ConntrackFunctions } from './conntrack-addon.js';
@@ -31,7 +32,20 @@ export interface NativeProxy {
   /** One listener's row, or those in which something changed since the last call without `id`; native/binding/values.h has the rows. */
   stats(id?: number): Float64Array;
   info(): NativeInfo;
-  stop(graceMs: number): Promise<void>;
+  /** What listens; the descriptors stay the proxy's. */
+  sockets(): readonly NativeSocket[];
+  /** Takes the descriptor, and keeps it for the listener that wants its address; false, and closed, when it is no such socket. */
+  inherit(protocol: Protocol, fd: number): boolean;
+  /** Closes those that no listener has taken. */
+  dropInherited(): void;
+  stop(graceMs: number, handedOver: boolean): Promise<void>;
+}
+
+export interface NativeSocket {
+  readonly protocol: Protocol;
+  readonly address: string;
+  readonly port: number;
+  readonly fd: number;
 }
 
 /** What holds for all listeners, from the start on. */
@@ -82,6 +96,11 @@ export interface Addon extends ConntrackFunctions {
   unwatchNeighbours(fd: number): void;
   /** The user id at the other end of a unix socket. */
   peerUid(fd: number): number;
+  /** Two ends of a unix stream socket. native/core/fd_passing.h has this and the following, which wait, `timeoutMs` at most. */
+  openChannel(): { readonly ours: number; readonly theirs: number };
+  /** At most 1 MiB and 250 descriptors. */
+  sendDescriptors(channel: number, text: string, fds: readonly number[], timeoutMs: number): void;
+  receiveDescriptors(channel: number, timeoutMs: number): { readonly text: string; readonly fds: readonly number[] };
 }
 
 /** From `dist/adapters/dataplane` and from `src/adapters/dataplane` alike. */

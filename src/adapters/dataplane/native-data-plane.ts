@@ -8,6 +8,7 @@ import type {
   DataPlaneInfo,
   ListenerSpec,
   ListenerStats,
+  ListeningSocket,
   ListenResult,
   TableDelta,
 } from '../../ports/dataplane/data-plane.js';
@@ -29,6 +30,8 @@ export class NativeDataPlane implements DataPlane {
   /** Of all listeners; the native side says which have changed. */
   readonly #stats = new Map<ListenerId, ListenerStats>();
   #proxy: NativeProxy | undefined;
+  /** Undefined while nobody has the threads. */
+  #onEvent: ((event: DataPlaneEvent) => void) | undefined;
   #bounds: TimeBounds = { dial: [], connection: [] };
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -37,14 +40,23 @@ export class NativeDataPlane implements DataPlane {
     this.#settings = settings;
   }
 
-  start(onEvent: (event: DataPlaneEvent) => void): void {
-    if (this.#proxy !== undefined) throw new Error('the data plane was started before');
-    const addon = this.#load();
-    this.#bounds = addon.timeBounds;
-    this.#proxy = new addon.Proxy(this.#settings, (native) => {
-      const event = this.#eventOf(native);
-      if (event !== undefined) onEvent(event);
-    });
+  start(onEvent: (event: DataPlaneEvent) => void, inherited: readonly ListeningSocket[] = []): void {
+    if (this.#onEvent !== undefined) throw new Error('the data plane was started before');
+    this.#onEvent = onEvent;
+    this.#proxy ??= this.#startThreads();
+    for (const { protocol, fd } of inherited) this.#proxy.inherit(protocol, fd);
+  }
+
+  dropInherited(): void {
+    this.#proxy?.dropInherited();
+  }
+
+  leave(): void {
+    this.#onEvent = undefined;
+  }
+
+  sockets(): readonly ListeningSocket[] {
+    return this.#proxy?.sockets().map(({ protocol, fd }) => ({ protocol, fd })) ?? [];
   }
 
   apply(delta: TableDelta, options: CallOptions): Promise<readonly ListenResult[]> {
@@ -71,8 +83,17 @@ export class NativeDataPlane implements DataPlane {
     return { threads, listenerBudget, listeners, connections, connectionLimit };
   }
 
-  async stop(graceMs: number): Promise<void> {
-    await this.#proxy?.stop(graceMs);
+  async stop(graceMs: number, { handedOver } = { handedOver: false }): Promise<void> {
+    await this.#proxy?.stop(graceMs, handedOver);
+  }
+
+  #startThreads(): NativeProxy {
+    const addon = this.#load();
+    this.#bounds = addon.timeBounds;
+    return new addon.Proxy(this.#settings, (native) => {
+      const event = this.#eventOf(native);
+      if (event !== undefined) this.#onEvent?.(event);
+    });
   }
 
   async #apply({ remove, upsert }: TableDelta, { signal }: CallOptions): Promise<readonly ListenResult[]> {

@@ -1,38 +1,9 @@
-/** A register, a key, a modulus; the name of a set or a chain; bytes that are compared or masked. */
-export type NftValue = number | string | Uint8Array;
+import type { RuleExpression, RuleOperation } from '../../domain/dataplane/ruleset.js';
 
-/** Its name and its values in the order of the catalogue, native/core/nft_expression.cc. */
-export type NftExpression = readonly [name: string, ...values: NftValue[]];
+export type NftExpression = RuleExpression;
 
-/** One step on an object of the family inet. `set.fields` are the lengths of a concatenated key's parts, each padded to 4 bytes. */
-export type NftOperation = { readonly table: string } & (
-  | { readonly kind: 'table'; readonly flags?: number }
-  | { readonly kind: 'chain'; readonly chain: string }
-  | { readonly kind: 'chain'; readonly chain: string; readonly type: string; readonly hook: number; readonly priority: number }
-  | { readonly kind: 'rule'; readonly chain: string; readonly expressions: readonly NftExpression[] }
-  | {
-      readonly kind: 'set';
-      readonly set: string;
-      readonly flags?: number;
-      readonly keyType: number;
-      readonly fields: readonly number[];
-      readonly dataType?: number;
-      readonly dataBytes?: number;
-      readonly size?: number;
-      readonly timeoutMs?: number;
-    }
-  | {
-      readonly kind: 'add-elements' | 'delete-elements';
-      readonly set: string;
-      readonly keyBytes: number;
-      readonly dataBytes?: number;
-      /** Key, data, key, data …, or keys alone. */
-      readonly packed: Uint8Array;
-      /** Of a verdict map: where each key goes to. */
-      readonly chains?: readonly string[];
-    }
-  | { readonly kind: 'remove'; readonly chain?: string; readonly set?: string }
-);
+/** One step on a table of the family inet; `flags` of NFT_TABLE_F_*: owner is 2, persist 4. */
+export type NftOperation = { readonly table: string } & (RuleOperation | { readonly kind: 'table'; readonly flags?: number });
 
 /** What the kernel has; without what its kind does not have. */
 export interface NftObject {

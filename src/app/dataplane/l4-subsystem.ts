@@ -6,7 +6,14 @@ import type { Severity } from '../../domain/outbox/model.js';
 import { nameOf, type QualifiedName } from '../../domain/resource/model.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { Clock } from '../../ports/clock.js';
-import type { BindFailure, DataPlane, DataPlaneEvent, ListenerSpec, ListenResult } from '../../ports/dataplane/data-plane.js';
+import type {
+  BindFailure,
+  DataPlane,
+  DataPlaneEvent,
+  ListenerSpec,
+  ListeningSocket,
+  ListenResult,
+} from '../../ports/dataplane/data-plane.js';
 import type { ListenPortMemory } from '../../ports/dataplane/listen-port-memory.js';
 import type { ListenerState, ListenerStatus } from '../../ports/dataplane/listener-status.js';
 import type { StatusProblem } from '../../ports/driving/operations.js';
@@ -58,6 +65,8 @@ export interface L4SubsystemParts {
   /** How long a dial of an endpoint may take before the next is tried, milliseconds. */
   readonly connectTimeoutMs: number;
   readonly outbox: Outbox;
+  /** Of the process before this one. */
+  readonly inherited?: readonly ListeningSocket[] | undefined;
 }
 
 /** Makes the data plane carry what the log says: compiles what changed and applies the difference. */
@@ -77,6 +86,7 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
   #retry: { readonly timer: AbortController; readonly delayMs: number; due: boolean } | undefined;
   /** Every listener is applied again at the next run, whether it changed or not. */
   #allDue = false;
+  #keeps = false;
   #saved: ReadonlyMap<ListenerId, number> = new Map();
   #runs = 0;
   #seconds = 0;
@@ -98,10 +108,10 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const { dataPlane, memory, view } = this.#parts;
+    const { dataPlane, inherited, memory, view } = this.#parts;
     this.#saved = await memory.load({ signal });
     this.#book.remember(this.#saved);
-    dataPlane.start((event) => this.#onEvent(event));
+    dataPlane.start((event) => this.#onEvent(event), inherited);
     this.#unsubscribe = view.onChange(({ services }) => {
       for (const service of services) this.#dirty.add(service);
       this.#loop.markDirty();
@@ -122,8 +132,14 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
     this.#cancelRetry();
     await this.#loop.stop();
     await this.#remember(signal);
-    await this.#parts.dataPlane.stop(STOP_GRACE_MS);
+    if (this.#keeps) this.#parts.dataPlane.leave();
+    else await this.#parts.dataPlane.stop(STOP_GRACE_MS);
     this.#book.clear();
+  }
+
+  /** `stop` leaves the data plane as it is, for whoever comes after. */
+  keepTraffic(): void {
+    this.#keeps = true;
   }
 
   /** For every dial from now on. */
@@ -174,7 +190,10 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
     this.#owed.clear();
     this.#runs++;
     this.#seconds += (clock.monotonic() - startedAt) / 1000;
-    if (this.#applied === undefined) this.#forgetAbsent();
+    if (this.#applied === undefined) {
+      this.#forgetAbsent();
+      this.#parts.dataPlane.dropInherited();
+    }
     this.#applied = revision;
     this.#waiters.reached(revision);
     this.#scheduleRetry([...this.#book.failed().keys()].some((id) => !failedBefore.has(id)));
@@ -183,7 +202,7 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
 
   /** What is owed to the data plane: what changed, what is due once more, and what the last run did not get done. */
   #compile(): void {
-    const { view } = this.#parts;
+    const { dataPlane, view } = this.#parts;
     const { upsert, remove } = this.#compiler.update(view.state, [...this.#dirty], view.fresh());
     this.#dirty.clear();
     for (const { id } of upsert) this.#owed.add(id);
@@ -191,6 +210,9 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
     if (this.#retry?.due === true) for (const id of this.#book.failed().keys()) this.#owed.add(id);
     if (this.#allDue) for (const id of this.#compiler.table.keys()) this.#owed.add(id);
     this.#allDue = false;
+    if (this.#applied !== undefined) return;
+    // A data plane that was left and is taken up again has listeners of services that have gone meanwhile.
+    for (const { id } of dataPlane.stats()) if (!this.#compiler.table.has(id)) this.#owed.add(id);
   }
 
   /** Ports that are remembered of listeners which were deleted while nobody looked. */

@@ -8,7 +8,8 @@ import { Ports, Root, Subsystems, UseCases } from '../tokens.js';
 export const dataplaneModule = new ContainerModule(({ bind }) => {
   bind(Ports.dataPlane)
     .toResolvedValue(
-      ({ addon, config }) =>
+      ({ addon, config, carried }) =>
+        carried ??
         new NativeDataPlane(() => addon, {
           threads: config.threads === 'auto' ? 0 : config.threads,
           maxConnections: config.maxConnections === 'auto' ? 0 : config.maxConnections,
@@ -24,7 +25,7 @@ export const dataplaneModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(Subsystems.l4)
     .toResolvedValue(
-      ({ mode, config, identity }, view, dataPlane, memory, clock, logger, outbox) =>
+      ({ mode, config, identity, inherited }, view, dataPlane, memory, clock, logger, outbox) =>
         new L4Subsystem({
           nodeId: identity.nodeId,
           view,
@@ -36,6 +37,7 @@ export const dataplaneModule = new ContainerModule(({ bind }) => {
           mayMovePorts: mode === 'dev',
           connectTimeoutMs: config.connectTimeoutMs,
           outbox,
+          inherited,
         }),
       [Root.facts, Subsystems.logConsumer, Ports.dataPlane, Ports.listenPortMemory, Ports.clock, Ports.logger, Ports.outbox],
     )

@@ -18,6 +18,7 @@ export function defaults(mode: Mode): Config {
     busyPollUs: 0,
     ejectionFailures: 5,
     ejectionReturnMs: 10_000,
+    handoverGraceMs: 900_000,
     staleAfterMs: 30_000,
     serverL1Listen: known(addressPort('0.0.0.0:9191')),
     serverL2Listen: known(addressPort('0.0.0.0:9192')),

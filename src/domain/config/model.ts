@@ -46,6 +46,8 @@ export interface Config {
   /** Dials of an endpoint that fail in a row until it is ejected; 0 is off. */
   readonly ejectionFailures: number;
   readonly ejectionReturnMs: number;
+  /** How long connections of an agent that has handed over may go on. */
+  readonly handoverGraceMs: number;
   readonly staleAfterMs: number;
   /** Where nodes register. */
   readonly serverL1Listen: AddressPort;
@@ -236,6 +238,14 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'restart',
     value: 'duration',
     help: 'how long an endpoint is ejected at first',
+  },
+  handoverGraceMs: {
+    path: 'dataplane.handoverGrace',
+    text: 'text',
+    of: agentOnly,
+    applies: 'live',
+    value: 'duration',
+    help: 'how long connections may go on in an agent that has handed over to the next',
   },
   staleAfterMs: {
     path: 'log.staleAfter',

@@ -14,6 +14,8 @@ const otherVariables: readonly string[] = [
   'HOLDFAST_RUNNER',
   'HOLDFAST_TASK',
   'HOLDFAST_TOKEN',
+  'HOLDFAST_HANDOVER',
+  'HOLDFAST_LAUNCHER',
 ];
 
 /** All that a configuration is made of, the later over the earlier; each setting is taken whole from one of them. */

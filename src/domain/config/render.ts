@@ -15,6 +15,7 @@ export function renderSetting(setting: Setting, config: Config): string {
     case 'readyTimeoutMs':
     case 'connectTimeoutMs':
     case 'ejectionReturnMs':
+    case 'handoverGraceMs':
     case 'staleAfterMs':
       return formatDuration(config[setting]);
     case 'busyPollUs':

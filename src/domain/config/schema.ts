@@ -64,6 +64,7 @@ export function layerSchema(mode: Mode) {
               returnAfter: duration,
             })
             .optional(),
+          handoverGrace: duration,
         })
         .optional(),
       log: z.strictObject({ staleAfter: duration }).optional(),
@@ -96,6 +97,7 @@ export function layerSchema(mode: Mode) {
           busyPollUs: file.dataplane?.busyPoll,
           ejectionFailures: file.dataplane?.ejection?.failures,
           ejectionReturnMs: file.dataplane?.ejection?.returnAfter,
+          handoverGraceMs: file.dataplane?.handoverGrace,
           staleAfterMs: file.log?.staleAfter,
           serverL1Listen: file.server?.listen?.l1,
           serverL2Listen: file.server?.listen?.l2,

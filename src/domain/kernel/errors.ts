@@ -95,6 +95,16 @@ export const errorCodes = {
     remedy:
       'stop the other agent of this machine and keep it from starting again, as by `systemctl disable --now`, or leave this one out',
   },
+  'agent.successor_failed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'see in the log what the new process said; this one goes on, and SIGUSR2 tries it again',
+  },
+  'agent.nothing_inherited': {
+    kind: 'unavailable',
+    retry: true,
+    remedy: 'the process before it goes on; see its log, and send it SIGUSR2 to try it again',
+  },
   'agent.start_failed': { kind: 'internal', retry: false, remedy: 'mend the cause that is named and start again' },
   'agent.stopped': { kind: 'unavailable', retry: false, remedy: 'start another agent' },
   'agent.timed_out': { kind: 'unavailable', retry: true, remedy: 'look in the log for what it was waiting for' },

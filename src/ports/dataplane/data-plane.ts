@@ -1,4 +1,4 @@
-import type { L4Listener, ListenerId } from '../../domain/dataplane/model.js';
+import type { L4Listener, ListenerId, Protocol } from '../../domain/dataplane/model.js';
 import type { IpAddress } from '../../domain/kernel/network.js';
 import type { CallOptions } from '../call-options.js';
 
@@ -99,10 +99,26 @@ export type DataPlaneEvent =
   /** Accepting pauses because descriptors or memory ran out; it is taken up again by itself. */
   | { readonly type: 'accept_paused'; readonly detail: string };
 
+/** A socket that listens, for the process that comes after this one. */
+export interface ListeningSocket {
+  readonly protocol: Protocol;
+  readonly fd: number;
+}
+
 /** The threads that carry connections. They go on whatever the main thread does. */
 export interface DataPlane {
-  /** Starts the threads, with no listener. `onEvent` is called on the main thread; under pressure events are dropped, never waited for. */
-  start(onEvent: (event: DataPlaneEvent) => void): void;
+  /**
+   * Starts the threads, with no listener, or takes them up again after `leave`, with all that they had. `onEvent` is called on the main
+   * thread; under pressure events are dropped, never waited for. `inherited` are another process's sockets, which are this one's from now
+   * on: a listener takes over the one with its address instead of opening one.
+   */
+  start(onEvent: (event: DataPlaneEvent) => void, inherited?: readonly ListeningSocket[]): void;
+  /** Closes the inherited sockets that no listener has taken over. */
+  dropInherited(): void;
+  /** The threads go on as they are. */
+  leave(): void;
+  /** All that listen; the descriptors stay this side's. */
+  sockets(): readonly ListeningSocket[];
 
   /**
    * Makes each named listener as given, in order, and says how each upsert came out, in order. New connections follow the new table
@@ -116,6 +132,9 @@ export interface DataPlane {
   statsOf(id: ListenerId): ListenerStats | undefined;
   info(): DataPlaneInfo;
 
-  /** Listeners close at once; connections have until `graceMs`, then they are closed. All threads have ended when it resolves. Safe twice. */
-  stop(graceMs: number): Promise<void>;
+  /**
+   * Listeners close at once; connections have until `graceMs`, then they are closed. All threads have ended when it resolves. Again: the
+   * shorter time counts. With `handedOver` another process has the sockets, and nobody is refused at them.
+   */
+  stop(graceMs: number, options?: { readonly handedOver: boolean }): Promise<void>;
 }

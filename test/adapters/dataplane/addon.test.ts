@@ -33,7 +33,7 @@ test.each([
     'delta must be a Uint8Array',
   ],
   ['delta', () => new addon.Proxy({ threads: 2 }, ignore).apply(new Uint8Array(3)), 'delta: truncated'],
-  ['graceMs', () => new addon.Proxy({ threads: 2 }, ignore).stop(-1), 'graceMs must be an integer from 0 to 86400000'],
+  ['graceMs', () => new addon.Proxy({ threads: 2 }, ignore).stop(-1, false), 'graceMs must be an integer from 0 to 86400000'],
   ['id', () => new addon.Proxy({ threads: 2 }, ignore).stats(-1), 'id must be an integer from 0 to 4294967295'],
   ['path', () => addon.lockFile(''), 'path must be a string that is not empty, without NUL'],
   ['fd', () => addon.peerUid(-1), 'fd must be an integer from 0 to 2147483647'],

@@ -114,6 +114,7 @@ describe('planReload', () => {
       ['busyPollUs', 'restart'],
       ['ejectionFailures', 'restart'],
       ['ejectionReturnMs', 'restart'],
+      ['handoverGraceMs', 'live'],
       ['staleAfterMs', 'live'],
       ['serverL1Listen', 'restart'],
       ['serverL2Listen', 'restart'],

@@ -75,6 +75,11 @@ export class FleetLoad {
     );
   }
 
+  /** The clients end, and with them the connections that they hold. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.kill()));
+  }
+
   counts(): Promise<readonly ClientCounts[]> {
     return Promise.all(this.#clients.map((client) => client.counts()));
   }
