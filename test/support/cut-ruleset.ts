@@ -1,4 +1,5 @@
-import type { NftExpression, NftOperation } from '../../src/adapters/dataplane/nft-addon.js';
+import type { NftOperation } from '../../src/adapters/dataplane/nft-addon.js';
+import type { RuleExpression } from '../../src/domain/dataplane/ruleset.js';
 
 const table = 'holdfast-cut';
 /** Of the connection mark: the flow ends. */
@@ -13,17 +14,17 @@ const tcp = 6;
 
 /** As the registers have it: in the byte order of the machine. */
 const u32 = (value: number) => new Uint8Array(Uint32Array.of(value).buffer);
-const verdict = (code: number, chain = ''): NftExpression => ['verdict', 0, code, chain];
+const verdict = (code: number, chain = ''): RuleExpression => ['verdict', 0, code, chain];
 const jump = (chain: string) => verdict(0xffff_fffd, chain);
 const goto = (chain: string) => verdict(0xffff_fffc, chain);
 const accept = verdict(1);
 const drop = verdict(0);
-const isTcp: readonly NftExpression[] = [
+const isTcp: readonly RuleExpression[] = [
   ['meta-load', 16, 8],
   ['cmp', 8, 0, Uint8Array.of(tcp)],
 ];
 
-function rule(chain: string, ...expressions: readonly NftExpression[]): NftOperation {
+function rule(chain: string, ...expressions: readonly RuleExpression[]): NftOperation {
   return { kind: 'rule', table, chain, expressions };
 }
 
@@ -88,7 +89,7 @@ function service({ vip, port, backend, backendPort }: Service): readonly NftOper
 
 /** The part of the ruleset that ends flows, with services to have some. */
 export function cutRuleset(services: readonly Service[]): readonly NftOperation[] {
-  const hooked = (chain: string, type: string, hook: number, priority: number, ...expressions: readonly NftExpression[]) => [
+  const hooked = (chain: string, type: string, hook: number, priority: number, ...expressions: readonly RuleExpression[]) => [
     { kind: 'chain', table, chain, type, hook, priority } as const,
     rule(chain, ...expressions),
   ];
