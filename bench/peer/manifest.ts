@@ -34,7 +34,7 @@ export function orderOf(env: NodeJS.ProcessEnv, protocols: readonly string[]): O
  * list names; the other peers dial one host each, too.
  * @throws Error when no host is in every list
  */
-export function manifestOf({ address, ports }: Order, path: DataPath): string {
+export function manifestOf({ address, ports }: Order): string {
   const byHost = ports.map(({ backends }) => new Map(backends.map((each) => hostAndPort(each))));
   const hosts = [...(byHost[0]?.keys() ?? [])].filter((host) => byHost.every((each) => each.has(host)));
   if (hosts.length === 0) throw new Error('no back-end host serves every port');
@@ -49,7 +49,6 @@ export function manifestOf({ address, ports }: Order, path: DataPath): string {
     spec: {
       vip: address,
       ports: ports.map(({ name, port, protocol }) => ({ name, port, protocol })),
-      ...(path === 'proxy' ? {} : { dataPath: path }),
       endpoints,
     },
   });
@@ -78,13 +77,14 @@ function dotted(value: number): string {
 /** A configuration file for the rig: the address, and what is being compared. */
 export function configOf(
   address: string,
-  { threads, busyPoll }: { readonly threads?: string; readonly busyPoll?: string },
+  { threads, busyPoll, path = 'proxy' }: { readonly threads?: string; readonly busyPoll?: string; readonly path?: DataPath },
 ): string {
   return JSON.stringify({
     logLevel: 'warn',
     vip: { range: rangeAround(address) },
     metrics: { listen: 'off' },
     dataplane: {
+      path,
       ...(threads === undefined ? {} : { threads: Number(threads) }),
       ...(busyPoll === undefined ? {} : { busyPoll: `${busyPoll}us` }),
     },

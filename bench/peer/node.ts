@@ -15,14 +15,14 @@ import { buildContainer } from '../../dist/composition/container.js';
 import { pathsOf } from '../../dist/composition/paths.js';
 import { Ports, Root, Subsystems, UseCases } from '../../dist/composition/tokens.js';
 import { version } from '../../dist/composition/version.js';
-import { configOf } from './manifest.ts';
+import { configOf, type DataPath } from './manifest.ts';
 
 export interface NodeOrder {
   readonly folder: string;
   readonly manifest: string;
   /** What listeners are to be bound to. */
   readonly address: string;
-  readonly tuning: { readonly threads?: string; readonly busyPoll?: string };
+  readonly tuning: { readonly threads?: string; readonly busyPoll?: string; readonly path?: DataPath };
   readonly signal: AbortSignal;
 }
 
@@ -54,14 +54,19 @@ export async function startNode({ folder, manifest, address, tuning, signal }: N
   const facts = { mode: 'production' as const, version, config, paths, identity, addon, startedAt: Date.now() };
   const container = buildContainer(facts, logger);
   const agent = container.get(Root.agent);
-  const stop = async () => void (await agent.stop());
+  const stop = async () => {
+    await agent.stop();
+    // Rules outlive their agent, and would be in the way of the next peer.
+    if (container.isBound(Ports.packetFilter))
+      await container.get(Ports.packetFilter).remove({ signal: new AbortController().signal });
+  };
   try {
     await agent.start();
     await agent.ready();
     const source = new WatchedManifests([manifest], container.get(Ports.clock));
     const [applied] = await new ManifestFollower(source, container.get(UseCases.resources), logger, false).applyOnce({ signal });
     if (applied === undefined) throw new Error(`${manifest} holds nothing`);
-    const listeners = container.get(Subsystems.l4);
+    const listeners = container.get(Ports.listeners);
     await listeners.settled(container.get(Subsystems.logConsumer).state.revision, { signal });
     const failed = [...listeners.failed()].map(([id, { reason }]) => `${id}: ${reason}`);
     if (failed.length > 0) throw new Error(`cannot listen: ${failed.join(', ')}`);

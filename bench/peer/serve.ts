@@ -45,8 +45,9 @@ async function serve(signal: AbortSignal): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-rig-'));
   try {
     const manifest = join(folder, 'rig.yaml');
-    await writeFile(manifest, manifestOf(order, dataPath(values.path)));
+    await writeFile(manifest, manifestOf(order));
     const tuning = {
+      path: dataPath(values.path),
       ...(values.threads === undefined ? {} : { threads: values.threads }),
       ...(values['busy-poll'] === undefined ? {} : { busyPoll: values['busy-poll'] }),
     };

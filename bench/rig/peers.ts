@@ -27,6 +27,8 @@ export interface Peer {
   readonly protocols: readonly ('tcp' | 'udp')[];
   /** Must be there, or the peer is left out. */
   readonly needs: string;
+  /** Stopped after each sample: its rules see the packets of all others. */
+  readonly alone?: boolean;
   /** Stays in the foreground; files of its own go to `folder`. Nothing is started for a peer without a command. */
   readonly command?: (ports: Ports, folder: string) => readonly string[];
 }
@@ -91,6 +93,17 @@ export const peers: readonly Peer[] = [
   holdfast('holdfast1', 'Holdfast, 1 thread', 1, '--threads 1'),
   holdfast('holdfast2', 'Holdfast, 2 threads', 2, '--threads 2'),
   holdfast('holdfast1-poll', 'Holdfast, 1 thread, busy poll 100 us', 1, '--threads 1 --busy-poll 100'),
+  { ...holdfast('holdfast-kernel', 'Holdfast, rules of the kernel', 0, '--path kernel'), alone: true },
+  {
+    name: 'nft',
+    title: 'nft, written by hand',
+    threads: 0,
+    ours: false,
+    protocols: both,
+    needs: '/usr/sbin/nft',
+    alone: true,
+    command: (ports, folder) => handWritten(ports, folder),
+  },
   holdfast('holdfast1-blocked', 'Holdfast, 1 thread, JavaScript blocked 200 of 210 ms', 1, '--threads 1 --blocked'),
 ];
 
@@ -169,4 +182,25 @@ ${servers.map((server) => `  server { ${server} }\n`).join('')}}
 `;
   writeFileSync(file, config);
   return ['nginx', '-e', 'stderr', '-c', file];
+}
+
+/** What the kernel can do at best: one rule for each port. It stands until whoever started it is told to stop. */
+function handWritten({ iperf, echo }: Ports, folder: string): readonly string[] {
+  const table = `rig${iperf}`;
+  const file = join(folder, `${table}.nft`);
+  const rules = [
+    `ip daddr ${LISTEN_ADDRESS} tcp dport ${iperf} dnat to ${IPERF}`,
+    `ip daddr ${LISTEN_ADDRESS} tcp dport ${echo} dnat to ${ECHO}`,
+    `ip daddr ${LISTEN_ADDRESS} udp dport ${echo} dnat to ${ECHO}`,
+  ];
+  writeFileSync(
+    file,
+    `table ip ${table} {
+ chain pre { type nat hook prerouting priority dstnat;
+${rules.map((rule) => `  ${rule}\n`).join('')} }
+}
+`,
+  );
+  const script = `nft -f ${file} && echo 1 >/proc/sys/net/ipv4/ip_forward && trap "nft delete table ip ${table}; exit" TERM INT && while :; do sleep 1; done`;
+  return ['sh', '-c', script];
 }

@@ -41,6 +41,7 @@ export async function measure(plan: Plan, report: (sample: Sample) => void, note
         plan.signal.throwIfAborted();
         const sample = await bench.sample(each, peer, plan.effort, quiet);
         if (sample !== undefined) report({ ...sample, round });
+        if (peer.alone === true) await bench.stop(peer);
       }
     }
     await bench.stopPeers();
@@ -75,7 +76,7 @@ class Bench {
 
   /** The less disturbed of two attempts; `undefined` for a peer that does not start. */
   async sample(each: Case, peer: Peer, effort: Effort, quiet: Quiet): Promise<Omit<Sample, 'round'> | undefined> {
-    if (each.fresh) await this.#stop(peer);
+    if (each.fresh) await this.stop(peer);
     let best: Omit<Sample, 'round'> | undefined;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const target = await this.#target(each, peer);
@@ -135,11 +136,11 @@ class Bench {
   }
 
   async stopPeers(): Promise<void> {
-    for (const name of [...this.#started.keys()]) await this.#stop({ name });
+    for (const name of [...this.#started.keys()]) await this.stop({ name });
     this.#broken.clear();
   }
 
-  async #stop({ name }: Pick<Peer, 'name'>): Promise<void> {
+  async stop({ name }: Pick<Peer, 'name'>): Promise<void> {
     await this.#started.get(name)?.child.stop();
     this.#started.delete(name);
   }

@@ -13,6 +13,7 @@ import { dnsModule } from './modules/dns.js';
 import { dnsmasqModule } from './modules/dnsmasq.js';
 import { etcdModule } from './modules/etcd.js';
 import { healthModule } from './modules/health.js';
+import { kernelCarries, kernelPathModule } from './modules/kernel-path.js';
 import { kubernetesModule } from './modules/kubernetes.js';
 import { linkModule } from './modules/link.js';
 import { loadbalancerModule } from './modules/loadbalancer.js';
@@ -44,6 +45,7 @@ export function buildAgentContainer(facts: Facts, logger: Logger, node: Enrolled
     etcdModule,
     uninstallModule,
     dataplaneModule,
+    ...(kernelCarries(facts) ? [kernelPathModule] : []),
     dnsModule,
     healthModule,
     nodeAdminModule,
@@ -62,6 +64,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.logConsumer),
     container.get(NodeSubsystems.vipRoutes),
     container.get(Subsystems.l4),
+    ...(container.isBound(Subsystems.kernelPath) ? [container.get(Subsystems.kernelPath)] : []),
     container.get(Subsystems.health),
     container.get(Subsystems.dnsZone),
     container.get(Subsystems.dns),

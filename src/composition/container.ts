@@ -9,6 +9,7 @@ import { coreModule } from './modules/core.js';
 import { dataplaneModule } from './modules/dataplane.js';
 import { dnsModule } from './modules/dns.js';
 import { healthModule } from './modules/health.js';
+import { kernelCarries, kernelPathModule } from './modules/kernel-path.js';
 import { embeddedLogModule, logModule } from './modules/log.js';
 import { metricsModule } from './modules/metrics.js';
 import { resourceModule } from './modules/resource.js';
@@ -26,6 +27,7 @@ export function buildContainer(facts: Facts, logger: Logger): Container {
     embeddedLogModule,
     logModule,
     dataplaneModule,
+    ...(kernelCarries(facts) ? [kernelPathModule] : []),
     dnsModule,
     healthModule,
     resourceModule,
@@ -44,6 +46,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.logConsumer),
     container.get(Subsystems.controlPlane),
     container.get(Subsystems.l4),
+    ...(container.isBound(Subsystems.kernelPath) ? [container.get(Subsystems.kernelPath)] : []),
     container.get(Subsystems.health),
     container.get(Subsystems.dnsZone),
     container.get(Subsystems.dns),

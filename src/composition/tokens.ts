@@ -21,8 +21,11 @@ import type { EnrolmentSubsystem } from '../app/certificate/enrolment-subsystem.
 import type { EnrolmentView } from '../app/certificate/enrolment-view.js';
 import type { RenewalSubsystem } from '../app/certificate/renewal-subsystem.js';
 import type { ServerPairSubsystem } from '../app/certificate/server-pair-subsystem.js';
+import type { CarriedListeners } from '../app/dataplane/carried-listeners.js';
 import type { HealthSubsystem } from '../app/dataplane/health-subsystem.js';
+import type { KernelPathSubsystem } from '../app/dataplane/kernel-path-subsystem.js';
 import type { L4Subsystem } from '../app/dataplane/l4-subsystem.js';
+import type { PathMoves } from '../app/dataplane/path-moves.js';
 import type { VipRoutesSubsystem } from '../app/dataplane/vip-routes-subsystem.js';
 import type { Dispatcher } from '../app/dispatch/dispatcher.js';
 import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
@@ -74,6 +77,7 @@ import type { CommandRunner } from '../ports/command/command-runner.js';
 import type { DataPlane } from '../ports/dataplane/data-plane.js';
 import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
+import type { PacketFilter } from '../ports/dataplane/packet-filter.js';
 import type { AdminCertificates } from '../ports/driving/admin-certificates.js';
 import type { BalancerStatus } from '../ports/driving/api-balancer.js';
 import type { Explainer } from '../ports/driving/explainer.js';
@@ -115,6 +119,10 @@ export const Ports = {
   /** What is wrong beside the data plane; asked when `status` is. */
   problems: token<ProblemSource>('port.problems'),
   dataPlane: token<DataPlane>('port.dataPlane'),
+  packetFilter: token<PacketFilter>('port.packetFilter'),
+  pathMoves: token<PathMoves>('port.pathMoves'),
+  /** Whoever carries them. */
+  listeners: token<CarriedListeners>('port.listeners'),
   healthProber: token<HealthProber>('port.healthProber'),
   listenPortMemory: token<ListenPortMemory>('port.listenPortMemory'),
 };
@@ -139,6 +147,8 @@ export const Subsystems = {
   logConsumer: token<StateView & Subsystem>('subsystem.logConsumer'),
   controlPlane: token<ControlPlaneSubsystem>('subsystem.controlPlane'),
   l4: token<L4Subsystem>('subsystem.l4'),
+  /** Only where the kernel carries services. */
+  kernelPath: token<KernelPathSubsystem>('subsystem.kernelPath'),
   metrics: token<OptionalServerSubsystem>('subsystem.metrics'),
   health: token<HealthSubsystem>('subsystem.health'),
   dnsZone: token<ZoneAnswers>('subsystem.dnsZone'),

@@ -8,6 +8,8 @@ import { structured, table } from '../adapters/cli/output.js';
 import { SystemClock } from '../adapters/clock/system-clock.js';
 import { ExecaCommandRunner } from '../adapters/command/execa-command-runner.js';
 import { loadAddon } from '../adapters/dataplane/addon.js';
+import { NftPacketFilter } from '../adapters/dataplane/nft-packet-filter.js';
+import { ProcSysctls } from '../adapters/dataplane/proc-sysctls.js';
 import { FileDnsmasqConfig } from '../adapters/dnsmasq/file-dnsmasq-config.js';
 import { NativeTaskRunner } from '../adapters/instruction/native-task-runner.js';
 import { runnerPath, systemdRunPath } from '../adapters/instruction/runner-process.js';
@@ -24,6 +26,7 @@ import { type AbsolutePath, absolutePath, type Paths, under } from '../domain/ke
 import type { RemovalStep } from '../domain/uninstall/model.js';
 import { planRemoval } from '../domain/uninstall/plan.js';
 import type { CallOptions } from '../ports/call-options.js';
+import type { PacketFilter } from '../ports/dataplane/packet-filter.js';
 import { holdDataDir } from './data-dir.js';
 import { DNSMASQ_FILE } from './modules/dnsmasq.js';
 import { TASK_ENV } from './modules/kubernetes.js';
@@ -124,8 +127,28 @@ function removalRun(paths: Paths, root: AbsolutePath, commands: ExecaCommandRunn
       systemdRun: systemdRunPath(),
     }),
     dnsmasq: new DnsmasqRemover(new FileDnsmasqConfig(dnsmasq), new SystemdUnits({ commands })),
+    packetFilter: removableFilter(),
+    sysctls: new ProcSysctls(paths.sysctls),
     hold: (options) => holdOnceStopped(paths, options),
   });
+}
+
+/** A machine whose kernel has no nf_tables has no table of ours either. */
+function removableFilter(): Pick<PacketFilter, 'remove'> {
+  return {
+    remove: async (options) => {
+      try {
+        await new NftPacketFilter(loadAddon(), { owner: true }).remove(options);
+      } catch (error) {
+        if (!(error instanceof AgentError) || !isWithoutFilter(error)) throw error;
+      }
+    },
+  };
+}
+
+function isWithoutFilter({ cause }: AgentError): boolean {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  return code === 'EPROTONOSUPPORT' || code === 'EOPNOTSUPP';
 }
 
 /** @throws AgentError `agent.data_dir_locked` when a daemon goes on using it for 90 s */

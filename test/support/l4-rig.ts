@@ -1,5 +1,6 @@
 import { MemoryOutbox } from '../../src/adapters/outbox/memory-outbox.js';
 import { L4Subsystem } from '../../src/app/dataplane/l4-subsystem.js';
+import { PathMoves } from '../../src/app/dataplane/path-moves.js';
 import type { ListenerId } from '../../src/domain/dataplane/model.js';
 import type { NodeName } from '../../src/domain/identity/model.js';
 import { ZERO_SEQUENCE } from '../../src/domain/outbox/model.js';
@@ -27,6 +28,7 @@ interface L4RigOptions {
   readonly memory?: FakeListenPortMemory;
   readonly dataPlane?: WatchedDataPlane;
   readonly following?: boolean;
+  readonly kernel?: boolean;
 }
 
 /** The L4 subsystem on a view that follows a log in memory, and a fake data plane. */
@@ -35,9 +37,11 @@ export async function l4Rig({
   memory = new FakeListenPortMemory(),
   dataPlane = new WatchedDataPlane(),
   following = true,
+  kernel = false,
 }: L4RigOptions = {}) {
   const rig = await resourceRig({ following });
   const outbox = new MemoryOutbox();
+  const moves = new PathMoves();
   const make = (plane = dataPlane) =>
     new L4Subsystem({
       nodeId: 'here' as NodeName,
@@ -50,6 +54,8 @@ export async function l4Rig({
       mayMovePorts: dev,
       connectTimeoutMs: 2_000,
       outbox,
+      kernel,
+      moves,
     });
   const events = async () =>
     (await outbox.read(ZERO_SEQUENCE, 100, options)).map(({ labels, message }) => `${labels.subject}: ${message}`);
@@ -62,7 +68,7 @@ export async function l4Rig({
     await rig.resources.delete({ refs: [ref(name)], dryRun: false, ignoreNotFound: false }, options);
     await rig.clock.advance(0);
   };
-  return { ...rig, memory, dataPlane, outbox, make, events, apply, remove, l4: make() };
+  return { ...rig, memory, dataPlane, outbox, moves, make, events, apply, remove, l4: make() };
 }
 
 export const id = (name: string) => `default/${name}/http` as ListenerId;

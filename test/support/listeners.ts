@@ -13,7 +13,7 @@ export const loopback = address('127.0.0.1');
 export function endpoint(port: number, weight = 1, at = loopback, tier = 0): L4Endpoint {
   const parsed = portNumber(port);
   if (parsed === undefined) throw new Error(`not a port: ${port}`);
-  return { address: at, port: parsed, weight, tier };
+  return { address: at, port: parsed, weight, tier, local: true };
 }
 
 /** On a free port of 127.0.0.1, round-robin, with ten seconds to drain, unless `changes` say otherwise. */
@@ -35,6 +35,7 @@ export function listener(
     acceptProxy: false,
     refuse: false,
     sendProxy: 0,
+    path: 'proxy',
     endpoints,
     ...changes,
   };

@@ -6,6 +6,7 @@ import { BalancerMetrics } from './balancer-metrics.js';
 import { CountedHistogram } from './counted-histogram.js';
 import { DaemonMetrics, type DaemonSources, replace } from './daemon-metrics.js';
 import { type DnsFigure, DnsMetrics } from './dns-metrics.js';
+import { type KernelPathFigures, KernelPathMetrics } from './kernel-path-metrics.js';
 import { type LinkFigures, LinkMetrics } from './link-metrics.js';
 import { MetricsPage, type RenderedMetrics } from './metrics-page.js';
 import { OverlayMetrics } from './overlay-metrics.js';
@@ -19,6 +20,8 @@ export interface MetricSources extends DaemonSources {
   readonly checks: () => { readonly targets: number; readonly succeeded: number; readonly failed: number };
   readonly reconciles: () => { readonly runs: number; readonly seconds: number };
   readonly dns: () => readonly DnsFigure[];
+  /** Where the kernel carries services. */
+  readonly kernelPath?: () => KernelPathFigures;
   /** Of a node of a fleet. */
   readonly link?: () => LinkFigures;
   /** Of a node of a fleet. */
@@ -44,6 +47,7 @@ export class PrometheusMetrics {
   readonly #daemon: DaemonMetrics;
   readonly #sources: MetricSources;
   readonly #dns: DnsMetrics;
+  readonly #kernelPath: KernelPathMetrics | undefined;
   readonly #link: LinkMetrics | undefined;
   readonly #overlay: OverlayMetrics | undefined;
   readonly #apiBalancer: BalancerMetrics | undefined;
@@ -71,6 +75,8 @@ export class PrometheusMetrics {
     this.#sources = sources;
     this.#dns = new DnsMetrics(sources.dns, this.#registry);
     this.#daemon = new DaemonMetrics(sources, this.#registry);
+    const { kernelPath } = sources;
+    this.#kernelPath = kernelPath === undefined ? undefined : new KernelPathMetrics(kernelPath, this.#registry);
     this.#link = sources.link === undefined ? undefined : new LinkMetrics(sources.link, this.#registry);
     this.#overlay = sources.overlay === undefined ? undefined : new OverlayMetrics(sources.overlay, this.#registry);
     const { apiBalancer } = sources;
@@ -84,6 +90,7 @@ export class PrometheusMetrics {
     this.#collectNode(status);
     this.#collectTraffic(this.#sources.listeners());
     this.#dns.collect();
+    this.#kernelPath?.collect();
     this.#link?.collect();
     this.#overlay?.collect();
     this.#vip?.collect();

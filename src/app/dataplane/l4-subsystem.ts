@@ -25,7 +25,9 @@ import { messageOf } from '../agent/managed-subsystem.js';
 import { ReconcileLoop } from '../agent/reconcile-loop.js';
 import { RevisionWaiters } from '../agent/revision-waiters.js';
 import type { Subsystem } from '../agent/subsystem.js';
+import { LeavingListeners } from './leaving-listeners.js';
 import { ListenerBook } from './listener-book.js';
+import type { PathMoves } from './path-moves.js';
 
 /** A taken port is looked at again after this, doubling to the most: its holder may be gone in a second or in a week. */
 const RETRY_LEAST_MS = 1_000;
@@ -65,6 +67,9 @@ export interface L4SubsystemParts {
   /** How long a dial of an endpoint may take before the next is tried, milliseconds. */
   readonly connectTimeoutMs: number;
   readonly outbox: Outbox;
+  /** Whether this node's kernel carries services, so that some are not the data plane's. */
+  readonly kernel: boolean;
+  readonly moves: PathMoves;
   /** Of the process before this one. */
   readonly inherited?: readonly ListeningSocket[] | undefined;
 }
@@ -78,6 +83,7 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
   /** What the data plane has not confirmed: a run that failed in the middle leaves it to the next. */
   readonly #owed = new Set<ListenerId>();
   readonly #book: ListenerBook;
+  readonly #leaving: LeavingListeners;
   readonly #loop: ReconcileLoop;
   readonly #waiters = new RevisionWaiters();
   #connectTimeoutMs: number;
@@ -93,7 +99,8 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
 
   constructor(parts: L4SubsystemParts) {
     this.#parts = parts;
-    this.#compiler = new L4Compiler(parts.nodeId);
+    this.#compiler = new L4Compiler(parts.nodeId, parts.kernel, 'proxy');
+    this.#leaving = new LeavingListeners(parts);
     this.#connectTimeoutMs = parts.connectTimeoutMs;
     this.#book = new ListenerBook(parts.mayMovePorts, parts.clock);
     this.#loop = new ReconcileLoop({
@@ -108,7 +115,8 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const { dataPlane, inherited, memory, view } = this.#parts;
+    const { dataPlane, inherited, memory, moves, view } = this.#parts;
+    moves.join('proxy', () => this.#loop.markDirty());
     this.#saved = await memory.load({ signal });
     this.#book.remember(this.#saved);
     dataPlane.start((event) => this.#onEvent(event), inherited);
@@ -185,9 +193,13 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
     this.#compile();
     const { upsert, remove } = this.#owedDelta();
     const failedBefore = new Set(this.#book.failed().keys());
+    await this.#keepConnections(remove, options);
     this.#book.forget(remove);
     await this.#apply(upsert, remove, options);
-    this.#owed.clear();
+    this.#passOn(
+      upsert.map(({ id }) => id),
+      remove,
+    );
     this.#runs++;
     this.#seconds += (clock.monotonic() - startedAt) / 1000;
     if (this.#applied === undefined) {
@@ -203,7 +215,9 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
   /** What is owed to the data plane: what changed, what is due once more, and what the last run did not get done. */
   #compile(): void {
     const { dataPlane, view } = this.#parts;
-    const { upsert, remove } = this.#compiler.update(view.state, [...this.#dirty], view.fresh());
+    const former = [...this.#dirty].flatMap((name) => this.#compiler.of(name));
+    const { upsert, remove, elsewhere = [] } = this.#compiler.update(view.state, [...this.#dirty], view.fresh());
+    this.#leaving.note(this.#dirty, former, elsewhere);
     this.#dirty.clear();
     for (const { id } of upsert) this.#owed.add(id);
     for (const id of remove) this.#owed.add(id);
@@ -283,10 +297,36 @@ export class L4Subsystem implements Subsystem, ListenerStatus, ProblemSource {
     const remove: ListenerId[] = [];
     for (const id of this.#owed) {
       const listener = this.#compiler.table.get(id);
-      if (listener === undefined) remove.push(id);
-      else upsert.push(listener);
+      if (listener !== undefined) upsert.push(listener);
+      else if (this.#leaving.waitMs(id) === 0) remove.push(id);
     }
     return { upsert, remove };
+  }
+
+  /** The connections of a listener that closes as the kernel has taken its port over have no deadline. */
+  async #keepConnections(remove: readonly ListenerId[], options: CallOptions): Promise<void> {
+    const upsert = this.#leaving.closing(remove).flatMap((listener) => {
+      const stands = this.#book.stateOf(listener.id);
+      return stands.state === 'listening' ? [this.#specOf(listener, stands.port)] : [];
+    });
+    if (upsert.length > 0) await this.#parts.dataPlane.apply({ upsert, remove: [] }, options);
+  }
+
+  /** To the kernel: what stands here now, and what does not any more. What has to stay for a while is looked at again then. */
+  #passOn(applied: readonly ListenerId[], removed: readonly ListenerId[]): void {
+    const { clock, moves } = this.#parts;
+    for (const id of [...applied, ...removed]) this.#owed.delete(id);
+    this.#leaving.forget(removed);
+    moves.letGo('proxy', removed);
+    const stands = applied.filter((id) => this.#book.stateOf(id).state === 'listening');
+    moves.took('proxy', stands, clock.monotonic());
+    const waits = [...this.#owed].map((id) => this.#leaving.waitMs(id) ?? Number.POSITIVE_INFINITY);
+    const next = Math.min(...waits, LOOK_AGAIN_MS);
+    if (waits.length === 0 || next === LOOK_AGAIN_MS) return;
+    clock.sleep(next, { signal: NEVER }).then(
+      () => this.#loop.markDirty(),
+      () => {},
+    );
   }
 
   /** A new failure begins with the least delay, whatever others have come to; only a run that retried doubles it. */

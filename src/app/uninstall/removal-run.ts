@@ -3,6 +3,8 @@ import type { Argv, RemovalStep } from '../../domain/uninstall/model.js';
 import { ownEntries } from '../../domain/uninstall/plan.js';
 import type { CallOptions } from '../../ports/call-options.js';
 import type { CommandResult, CommandRunner } from '../../ports/command/command-runner.js';
+import type { PacketFilter } from '../../ports/dataplane/packet-filter.js';
+import type { Sysctls } from '../../ports/dataplane/sysctls.js';
 import type { TaskRunner } from '../../ports/instruction/task-runner.js';
 import type { OverlayDevice } from '../../ports/overlay/overlay-device.js';
 import type { Traces } from '../../ports/uninstall/traces.js';
@@ -18,6 +20,8 @@ export interface RemovalRunParts {
   readonly tasks: TaskRunner;
   readonly overlay: Pick<OverlayDevice, 'remove'>;
   readonly dnsmasq: DnsmasqRemover;
+  readonly packetFilter: Pick<PacketFilter, 'remove'>;
+  readonly sysctls: Pick<Sysctls, 'restore'>;
   /** Resolves when no daemon uses the data directory, and none can until this process ends. @throws AgentError `agent.data_dir_locked` */
   readonly hold: (options: CallOptions) => Promise<void>;
 }
@@ -68,7 +72,7 @@ export class RemovalRun {
   }
 
   async #act(step: RemovalStep, options: CallOptions): Promise<string | undefined> {
-    const { traces, overlay, dnsmasq, hold } = this.#parts;
+    const { traces, overlay, dnsmasq, packetFilter, sysctls, hold } = this.#parts;
     switch (step.do) {
       case 'run':
         return this.#run(step, options);
@@ -79,6 +83,12 @@ export class RemovalRun {
         return this.#endTasks(options);
       case 'remove_overlay':
         await overlay.remove(options);
+        return undefined;
+      case 'remove_rules':
+        await packetFilter.remove(options);
+        return undefined;
+      case 'restore_sysctls':
+        await sysctls.restore(options);
         return undefined;
       case 'remove_dnsmasq':
         await dnsmasq.remove(options);

@@ -31,7 +31,7 @@ export const agentModule = new ContainerModule(({ bind }) => {
         Root.facts,
         Root.agent,
         Subsystems.logConsumer,
-        Subsystems.l4,
+        Ports.listeners,
         Ports.dataPlane,
         Ports.clock,
         Servers.metrics,

@@ -153,7 +153,7 @@ function bindLog(bind: Bind): void {
     .toResolvedValue(
       ({ config }, log, view, listeners, clock) =>
         new ResourceService({ log, view, listeners, clock, vipRange: vipRange(formatIpv4Range(config.vipRange)) }),
-      [Root.facts, NodePorts.localLog, Subsystems.logConsumer, Subsystems.l4, Ports.clock],
+      [Root.facts, NodePorts.localLog, Subsystems.logConsumer, Ports.listeners, Ports.clock],
     )
     .inSingletonScope();
   bind(NodeSubsystems.vipRoutes)

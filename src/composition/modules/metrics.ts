@@ -17,6 +17,9 @@ export const metricsModule = new ContainerModule(({ bind }) => {
           dns: () => zone.counts(),
           outbox: () => outbox.stats(),
           reconciles: () => l4.reconciles(),
+          ...(container.isBound(Subsystems.kernelPath)
+            ? { kernelPath: () => container.get(Subsystems.kernelPath).figures() }
+            : {}),
           ...(container.isBound(NodePorts.linkFigures) ? { link: container.get(NodePorts.linkFigures) } : {}),
           ...(container.isBound(UseCases.apiBalancer) ? { apiBalancer: container.get(UseCases.apiBalancer) } : {}),
           ...(container.isBound(UseCases.overlayStatus) ? { overlay: container.get(UseCases.overlayStatus) } : {}),

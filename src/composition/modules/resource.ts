@@ -10,7 +10,7 @@ export const resourceModule = new ContainerModule(({ bind }) => {
     .toResolvedValue(
       ({ config }, log, view, listeners, clock) =>
         new ResourceService({ log, view, listeners, clock, vipRange: vipRange(formatIpv4Range(config.vipRange)) }),
-      [Root.facts, Ports.log, Subsystems.logConsumer, Subsystems.l4, Ports.clock],
+      [Root.facts, Ports.log, Subsystems.logConsumer, Ports.listeners, Ports.clock],
     )
     .inSingletonScope();
   bind(Subsystems.controlPlane)

@@ -1,3 +1,4 @@
+import type { DataPathChoice } from '../dataplane/data-path.js';
 import type { DomainName } from '../dns/name.js';
 import type { Labels, NodeName } from '../identity/model.js';
 import type { PolicyType } from '../instruction/policy.js';
@@ -20,6 +21,12 @@ const agentOnly: readonly Daemon[] = ['agent'];
 const serverOnly: readonly Daemon[] = ['server'];
 
 export const auditFailures = ['refuse', 'continue'] as const;
+
+/** Of a connection's mark, 0 to 31, two different ones. */
+export interface MarkBits {
+  readonly carried: number;
+  readonly cut: number;
+}
 
 /** Every setting, checked and with its default filled in. */
 export interface Config {
@@ -48,6 +55,14 @@ export interface Config {
   readonly ejectionReturnMs: number;
   /** How long connections of an agent that has handed over may go on. */
   readonly handoverGraceMs: number;
+  /** Who carries services that do not ask for one of both; `auto`: the kernel, where it can. */
+  readonly dataPath: DataPathChoice;
+  /** Whether the table of rules is this process's alone, where the kernel can do that. */
+  readonly tableOwner: boolean;
+  /** Whether sysctls that carrying needs are set, or only named. */
+  readonly manageSysctls: boolean;
+  /** Of a connection's mark: that rules of ours carry it, and that it is to be cut. */
+  readonly markBits: MarkBits;
   readonly staleAfterMs: number;
   /** Where nodes register. */
   readonly serverL1Listen: AddressPort;
@@ -246,6 +261,38 @@ export const settings: Readonly<Record<Setting, SettingFacts>> = {
     applies: 'live',
     value: 'duration',
     help: 'how long connections may go on in an agent that has handed over to the next',
+  },
+  dataPath: {
+    path: 'dataplane.path',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'path',
+    help: 'who carries services that do not say it: auto, kernel or proxy',
+  },
+  tableOwner: {
+    path: 'dataplane.tableOwner',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'on|off',
+    help: 'whether nobody else may change the rules, where the kernel can keep them so',
+  },
+  manageSysctls: {
+    path: 'dataplane.manageSysctls',
+    text: 'text',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'on|off',
+    help: 'whether sysctls that carrying needs are set, or only named',
+  },
+  markBits: {
+    path: 'dataplane.markBits',
+    text: 'list',
+    of: agentOnly,
+    applies: 'restart',
+    value: 'bits',
+    help: "two bits of a connection's mark, 0 to 31: carried by our rules, to be cut",
   },
   staleAfterMs: {
     path: 'log.staleAfter',

@@ -18,6 +18,11 @@ export function renderSetting(setting: Setting, config: Config): string {
     case 'handoverGraceMs':
     case 'staleAfterMs':
       return formatDuration(config[setting]);
+    case 'tableOwner':
+    case 'manageSysctls':
+      return config[setting] ? 'on' : 'off';
+    case 'markBits':
+      return `${config.markBits.carried},${config.markBits.cut}`;
     case 'busyPollUs':
       return config.busyPollUs === 0 ? 'off' : `${config.busyPollUs}us`;
     case 'vipRange':
@@ -69,6 +74,7 @@ export function renderSetting(setting: Setting, config: Config): string {
       return config.vipInterface ?? 'that of its network';
     case 'vipCandidates':
       return listed(config.vipCandidates, 'none');
+    case 'dataPath':
     case 'vipOnDisconnect':
     case 'logLevel':
     case 'outboxCapacity':

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dataPathChoices } from '../dataplane/data-path.js';
 import { nameBytes, parseName } from '../dns/name.js';
 import { isLabelKey, isLabelValue, type Labels, nodeName } from '../identity/model.js';
 import { policyTypes } from '../instruction/policy.js';
@@ -18,7 +19,7 @@ import {
 import { absolutePath } from '../kernel/paths.js';
 import { aid, nid } from '../link/model.js';
 import { disconnectModes } from '../vip/model.js';
-import { auditFailures, type Config, logLevels, type Mode } from './model.js';
+import { auditFailures, type Config, logLevels, type MarkBits, type Mode } from './model.js';
 
 /** RFC 1918 and RFC 6598. */
 const privateBlocks = blocks('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10');
@@ -58,6 +59,10 @@ export function layerSchema(mode: Mode) {
             value === 'auto' ? value : between(1, mostConnections)(value),
           ),
           busyPoll,
+          path: leaf(`one of ${dataPathChoices.join(', ')}`, (value) => dataPathChoices.find((choice) => choice === value)),
+          tableOwner: onOrOff,
+          manageSysctls: onOrOff,
+          markBits,
           ejection: z
             .strictObject({
               failures: leaf('a whole number from 1 to 100, or off', (value) => (value === 'off' ? 0 : between(1, 100)(value))),
@@ -98,6 +103,10 @@ export function layerSchema(mode: Mode) {
           ejectionFailures: file.dataplane?.ejection?.failures,
           ejectionReturnMs: file.dataplane?.ejection?.returnAfter,
           handoverGraceMs: file.dataplane?.handoverGrace,
+          dataPath: file.dataplane?.path,
+          tableOwner: file.dataplane?.tableOwner,
+          manageSysctls: file.dataplane?.manageSysctls,
+          markBits: file.dataplane?.markBits,
           staleAfterMs: file.log?.staleAfter,
           serverL1Listen: file.server?.listen?.l1,
           serverL2Listen: file.server?.listen?.l2,
@@ -152,6 +161,19 @@ const duration = leaf(
     // A wait of nothing is a mistake for a setting of the daemon.
     textual(durationMs)(value) || undefined,
 );
+
+const onOrOff = leaf('on or off', (value) => {
+  if (value === true || value === 'on' || value === 'true') return true;
+  return value === false || value === 'off' || value === 'false' ? false : undefined;
+});
+
+const markBits = leaf('two different numbers from 0 to 31', (value): MarkBits | undefined => {
+  const bits: readonly unknown[] = Array.isArray(value) ? value : [];
+  const [carried, cut, ...more] = bits.map((bit) =>
+    between(0, 31)(typeof bit === 'string' && /^\d+$/.test(bit) ? Number(bit) : bit),
+  );
+  return carried === undefined || cut === undefined || carried === cut || more.length > 0 ? undefined : { carried, cut };
+});
 
 /** Of the mutual channel. */
 const nodewardPort = portNumber(9192);

@@ -23,7 +23,12 @@ export interface L4Endpoint {
   readonly weight: number;
   /** 0 or 1: endpoints of 1 are chosen only while no endpoint of 0 can be. */
   readonly tier: number;
+  /** It runs on this node. */
+  readonly local: boolean;
 }
+
+/** Who carries a service: rules of the kernel, or the threads of the proxy. */
+export type DataPath = 'kernel' | 'proxy';
 
 /** Which PROXY protocol header precedes the bytes (haproxy.org, proxy-protocol.txt); 0 is none. */
 export type ProxyHeader = 0 | 1 | 2;
@@ -50,6 +55,7 @@ export interface L4Listener {
   readonly sendProxy: ProxyHeader;
   /** New connections and flows are refused, whatever the endpoints; running ones go on. */
   readonly refuse: boolean;
+  readonly path: DataPath;
   /** Without any, connections are accepted and reset at once. No two with the same address and port. */
   readonly endpoints: readonly L4Endpoint[];
 }

@@ -6,6 +6,8 @@ const LOCAL_ROUTES = '202';
 export const dataplaneRemoval: Removal = {
   capability: 'dataplane',
   steps: () => [
+    { do: 'remove_rules', what: 'the table inet holdfast of nf_tables' },
+    { do: 'restore_sysctls', what: 'sysctls that were set, to what they were before' },
     {
       do: 'run',
       argv: ['ip', '-4', 'route', 'flush', 'table', 'local', 'proto', LOCAL_ROUTES],

@@ -16,10 +16,28 @@ export function chooseByHash<C extends Candidate>(client: IpAddress, candidates:
   const hash = hashBytes(bytesOf(client));
   let best: { readonly candidate: C; readonly score: number } | undefined;
   for (const candidate of candidates) {
-    const score = scoreOf(hash, mix((hashBytes(bytesOf(candidate.address)) + BigInt(candidate.port)) & MASK), candidate.weight);
+    const score = scoreOf(hash, endpointHash(candidate), candidate.weight);
     if (best === undefined || score > best.score) best = { candidate, score };
   }
   return best?.candidate;
+}
+
+/** For each of `count` slots the candidate that has it, by the same hashing. At least one candidate. */
+export function slotOwners<C extends Candidate>(count: number, candidates: readonly C[]): readonly C[] {
+  const hashed = candidates.map((candidate) => ({ candidate, hash: endpointHash(candidate) }));
+  return Array.from({ length: count }, (_, slot) => {
+    const hash = mix(BigInt(slot));
+    let best: { readonly candidate: C; readonly score: number } | undefined;
+    for (const { candidate, hash: own } of hashed) {
+      const score = scoreOf(hash, own, candidate.weight);
+      if (best === undefined || score > best.score) best = { candidate, score };
+    }
+    return best?.candidate;
+  }).filter((owner) => owner !== undefined);
+}
+
+function endpointHash({ address, port }: Candidate): bigint {
+  return mix((hashBytes(bytesOf(address)) + BigInt(port)) & MASK);
 }
 
 function scoreOf(client: bigint, endpoint: bigint, weight: number): number {

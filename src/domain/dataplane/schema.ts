@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { durationMs } from '../kernel/duration.js';
 import { durationBetween, object, oneOf, port, SENTENCE, wholeNumber } from '../kernel/schema.js';
+import { dataPathChoices, type PathFacts, proxyFeatures } from './data-path.js';
 import type { Protocol } from './model.js';
 
 const SECOND = 1_000;
@@ -75,7 +76,17 @@ export const trafficShape = {
   idleTimeout: durationBetween(1, DAY).optional(),
   health: health.optional(),
   onStale: oneOf('serve', 'refuse').optional(),
+  dataPath: oneOf(...dataPathChoices).optional(),
 };
+
+/** The kernel asked for together with what it cannot do; the message is a sentence. */
+export function pathProblems(spec: PathFacts): readonly { path: string[]; message: string }[] {
+  const features = spec.dataPath === 'kernel' ? proxyFeatures(spec) : [];
+  if (features.length === 0) return [];
+  return [
+    { path: ['dataPath'], message: `the kernel cannot do ${features.join(' and ')}: expected auto or proxy, found "kernel"` },
+  ];
+}
 
 interface Traffic {
   readonly ports: readonly { readonly protocol: Protocol }[];

@@ -237,6 +237,23 @@ export const errorCodes = {
     retry: true,
     remedy: 'run the agent as root or with CAP_NET_ADMIN, on a kernel with nf_conntrack_netlink',
   },
+  'dataplane.filter_denied': {
+    kind: 'denied',
+    retry: true,
+    remedy:
+      'run the agent as root or with CAP_NET_ADMIN, and no second one in the same network namespace; or say dataplane.path: proxy',
+  },
+  'dataplane.filter_failed': {
+    kind: 'unavailable',
+    retry: true,
+    remedy:
+      'see that this kernel has nf_tables (CONFIG_NF_TABLES, CONFIG_NF_TABLES_INET, CONFIG_NFT_NAT), or say dataplane.path: proxy',
+  },
+  'dataplane.sysctl_not_set': {
+    kind: 'denied',
+    retry: true,
+    remedy: 'run the agent as root, or set it yourself and say dataplane.manageSysctls: off',
+  },
   'dataplane.routes_not_set': {
     kind: 'denied',
     retry: true,

@@ -25,6 +25,8 @@ export interface Paths {
   readonly adoption: AbsolutePath;
   /** Which port each listener had that could not have its own. */
   readonly listenPorts: AbsolutePath;
+  /** What sysctls were before the data plane set them. */
+  readonly sysctls: AbsolutePath;
   /** A control plane's own state: tokens, certificates, instructions, epochs. */
   readonly controlDb: AbsolutePath;
   /** The newest revision that was seen of a log in etcd. */
@@ -90,6 +92,7 @@ export function makePaths({ root, dataDir }: { readonly root: AbsolutePath; read
     machineConfig: under(root, '/etc/holdfast/config.yaml' as AbsolutePath),
     adoption: inDataDir('adoption.json'),
     listenPorts: inDataDir('listen-ports.json'),
+    sysctls: inDataDir('sysctls.json'),
     controlDb: inDataDir('control.db'),
     etcdWitness: inDataDir('etcd-log.witness'),
     sealingKey: inDataDir('sealing.key'),

@@ -1,3 +1,4 @@
+import type { DataPathChoice } from '../dataplane/data-path.js';
 import type { HealthSpec } from '../dataplane/health.js';
 import type { Algorithm, Locality, Protocol } from '../dataplane/model.js';
 import type { NodeName } from '../identity/model.js';
@@ -71,6 +72,8 @@ export interface ServiceSpec {
   readonly health?: HealthSpec | undefined;
   /** While the node does not know the present state: go on with the last known one, which is the default, or refuse new connections. */
   readonly onStale?: 'serve' | 'refuse' | undefined;
+  /** Who carries it on nodes whose kernel can; `auto` when left out. */
+  readonly dataPath?: DataPathChoice | undefined;
   /** A duration as written, `30s`. */
   readonly drain: { readonly timeout: string };
   readonly endpoints: readonly EndpointSpec[];

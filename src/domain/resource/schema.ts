@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { protocolProblems, trafficShape } from '../dataplane/schema.js';
+import { pathProblems, protocolProblems, trafficShape } from '../dataplane/schema.js';
 import { nodeName } from '../identity/model.js';
 import { DNS_LABEL } from '../kernel/dns-label.js';
 import { durationMs } from '../kernel/duration.js';
@@ -196,7 +196,8 @@ const serviceSpec = object(
       context.addIssue({ code: 'custom', message, path: ['endpoints', index, ...path], params: SENTENCE });
     }
   }
-  for (const { path, message } of protocolProblems(spec)) context.addIssue({ code: 'custom', message, path, params: SENTENCE });
+  for (const { path, message } of [...protocolProblems(spec), ...pathProblems(spec)])
+    context.addIssue({ code: 'custom', message, path, params: SENTENCE });
 });
 
 /** How an endpoint's own ports contradict the ports of its service; the messages are sentences. */

@@ -52,9 +52,21 @@ export const stateRemoval: Removal = {
 
 /** Names in the data directory: the identity and the lock go last, so that a half removed node is known as one. */
 function stateNames(paths: Paths): readonly string[] {
-  const { certs, enrolment, registrationRoot, adoption, overlayKey, dnsmasqMemory, listenPorts } = paths;
+  const { certs, enrolment, registrationRoot, adoption, overlayKey, dnsmasqMemory, listenPorts, sysctls } = paths;
   const { adminDir, viewDb, run, apiServers, journalDb, sealingKey, auditLog, identity, lock } = paths;
-  const own = [adminDir, viewDb, run, journalDb, sealingKey, overlayKey, dnsmasqMemory, apiServers, listenPorts, adoption];
+  const own = [
+    adminDir,
+    viewDb,
+    run,
+    journalDb,
+    sealingKey,
+    overlayKey,
+    dnsmasqMemory,
+    apiServers,
+    listenPorts,
+    sysctls,
+    adoption,
+  ];
   const node = [certs, enrolment, registrationRoot, auditLog, identity, lock];
   return [...own, ...node].map((path) => path.slice(paths.dataDir.length + 1));
 }

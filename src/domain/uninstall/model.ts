@@ -28,6 +28,10 @@ export type RemovalAct =
   | { readonly do: 'end_tasks' }
   /** The interface that has this node's key, with its routes, and what the firewall lets in from it. */
   | { readonly do: 'remove_overlay' }
+  /** Our table of rules. */
+  | { readonly do: 'remove_rules' }
+  /** What was set, unless somebody has set it otherwise since. */
+  | { readonly do: 'restore_sysctls' }
   /** The configuration that this node has placed, unless somebody has changed it since. */
   | { readonly do: 'remove_dnsmasq' }
   /** Lets go of every mount below, without waiting for who uses it. */

@@ -11,7 +11,15 @@ const id = 'default/a/http' as ListenerId;
 function listener(port: number, at = '10.192.0.2'): L4Listener {
   const number = portNumber(port);
   if (number === undefined) throw new Error(`not a port: ${port}`);
-  const plain = { affinityMs: 0, idleMs: 0, maxConnections: 0, acceptProxy: false, sendProxy: 0, refuse: false } as const;
+  const plain = {
+    affinityMs: 0,
+    idleMs: 0,
+    maxConnections: 0,
+    acceptProxy: false,
+    sendProxy: 0,
+    path: 'proxy' as const,
+    refuse: false,
+  } as const;
   return { id, address: address(at), port: number, protocol: 'tcp', algorithm: 'random', drainMs: 0, ...plain, endpoints: [] };
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { MemoryOutbox } from '../../../src/adapters/outbox/memory-outbox.js';
 import { L4Subsystem } from '../../../src/app/dataplane/l4-subsystem.js';
+import { PathMoves } from '../../../src/app/dataplane/path-moves.js';
 import type { NodeName } from '../../../src/domain/identity/model.js';
 import { logKey } from '../../../src/domain/log/model.js';
 import { FakeListenPortMemory } from '../../fakes/fake-listen-port-memory.js';
@@ -15,6 +16,8 @@ const vip = (address: string, service: string) => ({
 function l4On(rig: RemoteRig) {
   const dataPlane = new WatchedDataPlane();
   const l4 = new L4Subsystem({
+    kernel: false,
+    moves: new PathMoves(),
     ...{ nodeId: 'here' as NodeName, view: rig.consumer, dataPlane, memory: new FakeListenPortMemory(), clock: rig.clock },
     ...{ random: () => 0, logger: rig.logger, mayMovePorts: false, connectTimeoutMs: 2_000, outbox: new MemoryOutbox() },
   });

@@ -9,6 +9,7 @@ import { FakeClock } from '../../fakes/fake-clock.js';
 import { FakeCommandRunner } from '../../fakes/fake-command-runner.js';
 import { FakeDnsmasqConfig } from '../../fakes/fake-dnsmasq-config.js';
 import { FakeOverlayDevice } from '../../fakes/fake-overlay-device.js';
+import { FakeSysctls } from '../../fakes/fake-sysctls.js';
 import { FakeTaskRunner } from '../../fakes/fake-task-runner.js';
 import { FakeTraces } from '../../fakes/fake-traces.js';
 import { FakeUnits } from '../../fakes/fake-units.js';
@@ -34,6 +35,13 @@ class Machine {
   readonly overlay = new FakeOverlayDevice();
   readonly dnsmasq = new FakeDnsmasqConfig();
   readonly units = new FakeUnits(this.clock);
+  readonly sysctls = new FakeSysctls({ 'net.ipv4.ip_forward': '0' });
+  hasRules = true;
+  readonly packetFilter = {
+    remove: async () => {
+      this.hasRules = false;
+    },
+  };
   held: unknown;
 
   constructor() {
@@ -49,7 +57,9 @@ class Machine {
     const hold = async () => {
       if (this.held !== undefined) throw this.held;
     };
-    return new RemovalRun({ commands, traces, tasks, overlay, dnsmasq: new DnsmasqRemover(dnsmasq, units), hold });
+    const { packetFilter, sysctls } = this;
+    const remover = new DnsmasqRemover(dnsmasq, units);
+    return new RemovalRun({ commands, traces, tasks, overlay, packetFilter, sysctls, dnsmasq: remover, hold });
   }
 
   async carryOut({ evenState = false, diesAfter = Number.POSITIVE_INFINITY } = {}) {
@@ -70,12 +80,14 @@ const task: Task = {
 test('removes what is ours, and nothing else', async () => {
   const machine = new Machine();
   void machine.tasks.run(task, options).catch(() => {});
+  await machine.sysctls.set(new Map([['net.ipv4.ip_forward', '1']]), options);
   machine.traces.mounts.add('/var/lib/kubelet/pods/1/v').add('/var/lib/kubelet/pods/1/v/deeper').add('/mnt/foreign');
   const outcomes = await machine.carryOut();
   expect(outcomes.filter(({ problem }) => problem !== undefined)).toEqual([]);
   expect(machine.traces.dump()).toEqual([...FOREIGN].sort());
   expect([...machine.traces.mounts]).toEqual(['/mnt/foreign']);
   expect(machine.tasks.dump()).toBe('a exited');
+  expect([machine.hasRules, machine.sysctls.dump()]).toEqual([false, 'net.ipv4.ip_forward = 0']);
   expect(machine.commands.dump()).toContain(
     'umount --lazy -- /var/lib/kubelet/pods/1/v/deeper\numount --lazy -- /var/lib/kubelet/pods/1/v\n',
   );

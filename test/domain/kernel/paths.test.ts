@@ -37,6 +37,7 @@ describe('makePaths', () => {
       lock: '/var/lib/holdfast/lock',
       config: '/var/lib/holdfast/holdfast.yaml',
       listenPorts: '/var/lib/holdfast/listen-ports.json',
+      sysctls: '/var/lib/holdfast/sysctls.json',
       controlDb: '/var/lib/holdfast/control.db',
       etcdWitness: '/var/lib/holdfast/etcd-log.witness',
       sealingKey: '/var/lib/holdfast/sealing.key',

@@ -37,12 +37,14 @@ kubernetes: remove_file /etc/kubernetes/enc/cert-upload-key.txt
 dnsmasq: remove_dnsmasq
 loadbalancer: systemctl stop -- haproxy.service ${BALANCED} (30s)
 loadbalancer: rm -f -- /etc/haproxy/haproxy.cfg ${BALANCED} (30s)
+dataplane: remove_rules
+dataplane: restore_sysctls
 dataplane: ip -4 route flush table local proto 202 (10s)
 overlay: remove_overlay
 state: systemctl disable -- holdfast-agent.service ${UNIT} (20s)
 state: remove_file /etc/systemd/system/holdfast-agent.service
 state: systemctl daemon-reload if test -d /run/systemd/system (20s)
-state: remove_state /var/lib/holdfast admin view.db run journal.db sealing.key overlay.key dnsmasq.json api-servers.json listen-ports.json adoption.json certs enrolment.json registration-ca.crt audit.log node-identity.json lock`);
+state: remove_state /var/lib/holdfast admin view.db run journal.db sealing.key overlay.key dnsmasq.json api-servers.json listen-ports.json sysctls.json adoption.json certs enrolment.json registration-ca.crt audit.log node-identity.json lock`);
 });
 
 test('cleanup leaves the node and Kubernetes as they are', () => {
@@ -52,6 +54,8 @@ instruction: end_tasks
 dnsmasq: remove_dnsmasq
 loadbalancer: systemctl stop -- haproxy.service ${BALANCED} (30s)
 loadbalancer: rm -f -- /etc/haproxy/haproxy.cfg ${BALANCED} (30s)
+dataplane: remove_rules
+dataplane: restore_sysctls
 dataplane: ip -4 route flush table local proto 202 (10s)
 overlay: remove_overlay`);
 });

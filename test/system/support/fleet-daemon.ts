@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GrpcAdminClient } from '../../../src/adapters/admin/grpc-admin-client.js';
 import { type CliResult, holdfast, runCli } from './daemon.js';
@@ -104,6 +105,11 @@ export class FleetDaemon {
     } finally {
       client.close();
     }
+  }
+
+  /** From its next start on. */
+  async configure(yaml: string): Promise<void> {
+    await writeFile(`${this.dataDir}/holdfast.yaml`, yaml);
   }
 
   /** Problems of `status`, as `SUBJECT: REASON`. */

@@ -1,4 +1,5 @@
-// fleet-peer.mjs installer FOLDER | greet TEXT | echo | websocket | proxy HOST PORT | client GREET_HOST PORT ECHO_HOST PORT: see fleet-peer.ts
+// fleet-peer.mjs installer FOLDER | greet TEXT | echo | websocket | hold | idle HOST PORT | udp-answer TEXT | udp-ask HOST PORT | proxy HOST PORT | client GREET_HOST PORT ECHO_HOST PORT: see fleet-peer.ts
+import { createSocket } from 'node:dgram';
 import { readFile } from 'node:fs/promises';
 import { createServer as createWebServer } from 'node:http';
 import { connect, createServer } from 'node:net';
@@ -75,6 +76,30 @@ function client() {
   hold();
 }
 
+const ends = [];
+const since = Date.now();
+
+function note(socket) {
+  let why = 'ended';
+  socket.on('error', (error) => (why = error.code)).on('close', () => ends.push(`${why} ${Date.now() - since}`));
+  return socket.resume();
+}
+
+/** One socket that asks every 50 ms; what it is told, and refusals, in a row. */
+function asker() {
+  const [host, port] = args;
+  const socket = createSocket('udp4');
+  const say = (text) => ends.at(-1) !== text && ends.push(text);
+  socket.on('message', (data) => say(String(data))).on('error', (error) => say(error.code));
+  socket.connect(Number(port), host, () => setInterval(() => socket.send('?', () => {}), PAUSE_MS));
+}
+
+function answerer() {
+  const socket = createSocket('udp4');
+  socket.on('message', (_, { address, port }) => socket.send(args[0], port, address));
+  socket.bind(0, '0.0.0.0', () => process.send(socket.address().port));
+}
+
 /** Says each text in angle brackets; `flood` gives 8 MiB and a good end, `bye` the end alone, and after `deaf` nothing more is read. */
 function websocket() {
   const web = createWebServer();
@@ -95,11 +120,19 @@ function listener() {
   if (kind === 'websocket') return websocket();
   if (kind === 'installer') return installer();
   if (kind === 'proxy') return proxy();
+  if (kind === 'hold') return createServer(note);
   if (kind === 'echo') return createServer((socket) => socket.on('error', () => {}).pipe(socket));
   return createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end(`${args[0]}\n`)));
 }
 
-if (kind === 'client') {
+if (kind === 'udp-answer') answerer();
+else if (kind === 'udp-ask') {
+  asker();
+  process.send(0);
+} else if (kind === 'idle') {
+  const socket = note(connect(Number(args[1]), args[0]));
+  socket.on('connect', () => process.send(0));
+} else if (kind === 'client') {
   client();
   process.send(0);
 } else {
@@ -108,6 +141,7 @@ if (kind === 'client') {
 }
 process.on('message', (message) => {
   if (message === 'counts') process.send(counts);
+  if (message === 'ends') process.send(ends);
   if (typeof message.cut !== 'string') return;
   const cut = [...pairs].filter(({ from }) => from === message.cut);
   for (const { inner, outer } of cut) {

@@ -14,7 +14,8 @@ export interface ClientCounts {
 
 /**
  * A peer of a fleet, in a process of its own in one of its namespaces. `installer` serves scripts from a folder and says hello elsewhere;
- * `greet` says a text and closes; `echo`; `websocket` answers texts; `proxy` passes connections on until it cuts them; `client` makes connections all the time.
+ * `greet` says a text and closes; `echo`; `websocket` answers texts; `proxy` passes connections on until it cuts them; `client` makes connections all the time;
+ * `hold` and `idle` keep one and say nothing; `udp-answer` says a text to whom `udp-ask` asks, all the time and on one socket.
  */
 export class FleetPeer {
   readonly port: number;
@@ -39,6 +40,11 @@ export class FleetPeer {
   /** Of a client, since its start. */
   async counts(): Promise<ClientCounts> {
     return (await this.#ask('counts')) as ClientCounts;
+  }
+
+  /** Of `hold` and `idle`: how each connection ended, and how many milliseconds after the start of the peer. Of `udp-ask`: what it heard, in a row. */
+  async ends(): Promise<readonly string[]> {
+    return (await this.#ask('ends')) as readonly string[];
   }
 
   /** Of a proxy: resets every connection that came from there, and says how many. */

@@ -204,14 +204,22 @@ export class Fleet implements AsyncDisposable {
     });
   }
 
-  /** A service with port 80. @throws Error when it is refused */
-  async apply(name: string, endpoints: readonly object[], at = this.server): Promise<void> {
-    const spec = { ports: [{ name: 'tcp', port: 80 }], endpoints };
+  /** A service with port 80, unless `more` says otherwise. @throws Error when it is refused */
+  async apply(name: string, endpoints: readonly object[], at = this.server, more: object = {}): Promise<void> {
+    const spec = { ports: [{ name: 'tcp', port: 80 }], endpoints, ...more };
     const manifest = { apiVersion: 'holdfast/v1', kind: 'Service', metadata: { name }, spec };
     const documents = [{ file: 'test', number: 0, path: '', json: JSON.stringify(manifest) }];
     const request = { documents, source: 'test', prune: false, dryRun: false, requestId: randomUUID() };
     const { problems } = await at.ask((client, given) => client.apply(request, given));
     if (problems.length > 0) throw new Error(JSON.stringify(problems));
+  }
+
+  /** Some keys of a service's spec become others. */
+  async patch(name: string, keys: object): Promise<void> {
+    const selector = { kind: 'Service', namespace: 'default', name, labels: '' };
+    const { objectsJson } = await this.server.ask((client, given) => client.get({ selector }, given));
+    const { spec } = JSON.parse(objectsJson[0] ?? '{}');
+    await this.apply(name, spec.endpoints, this.server, { ...spec, ...keys });
   }
 
   /** Names and addresses of all services, as a daemon knows them. */

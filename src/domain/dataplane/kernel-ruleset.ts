@@ -1,0 +1,471 @@
+import { type Ipv4Range, ipv4ToNumber } from '../kernel/network.js';
+import {
+  addressBytes,
+  classOf,
+  endpointBytes,
+  type Family,
+  type FilterMarks,
+  type FilterSetName,
+  type FilterSettings,
+  families,
+  setName,
+} from './kernel-model.js';
+import { FIXED_MODULUS, moduli } from './kernel-slots.js';
+import type { RuleBatch, RuleExpression, RuleOperation } from './ruleset.js';
+
+// linux/netfilter.h, linux/netfilter/nf_tables.h, linux/netfilter/nf_conntrack_common.h
+const hooks = { prerouting: 0, input: 1, forward: 2, output: 3, postrouting: 4 } as const;
+const meta = { mark: 3, nfproto: 15, l4proto: 16 } as const;
+const ct = { state: 0, mark: 3, protocol: 10, sourcePort: 11, source: { 4: 19, 6: 21 } } as const;
+const states = { related: 4, new: 8 } as const;
+const compare = { equal: 0, unequal: 1 } as const;
+const verdicts = { drop: 0, accept: 1, jump: -3, goto: -4, return: -5 } as const;
+const setFlags = { map: 8, timeout: 16, dynamic: 32 } as const;
+const VERDICT_DATA = 0xffff_ff00;
+const REPLY = 1;
+const NETWORK_HEADER = 1;
+const TRANSPORT_HEADER = 2;
+const [TCP, UDP] = [6, 17];
+const [SYN_AND_ACK, SYN, RST] = [0x12, 0x02, 0x04];
+/** As nft(8) numbers them, 6 bits each in a concatenation. */
+const types = { ipv4: 7, ipv6: 8, protocol: 12, service: 13, mark: 19 } as const;
+
+/** Registers of 4 bytes. */
+const FIRST = 8;
+/** Where the packet's own mark, and what belongs to no key, waits. */
+const SPARE = 20;
+const OTHER = 21;
+
+interface Layout {
+  readonly nfproto: number;
+  readonly source: number;
+  readonly destination: number;
+  /** Registers of a service's key, and behind it of the slot. */
+  readonly protocol: number;
+  readonly port: number;
+  readonly slot: number;
+  /** Beyond the key, for an address. */
+  readonly beyond: number;
+  /** Of an endpoint: where its port stands behind the address. */
+  readonly endpointPort: number;
+  readonly natFamily: number;
+}
+
+const layouts: Readonly<Record<Family, Layout>> = {
+  4: { nfproto: 2, source: 12, destination: 16, protocol: 9, port: 10, slot: 11, beyond: 12, endpointPort: 9, natFamily: 2 },
+  6: { nfproto: 10, source: 8, destination: 24, protocol: 12, port: 13, slot: 14, beyond: 16, endpointPort: 12, natFamily: 10 },
+};
+
+/** Everything of the table that no service changes. */
+export function baseRuleset({ range, marks }: FilterSettings): RuleBatch {
+  return [
+    ...families.flatMap((family) => [...sets(family), ...randomChains(family, marks), ...hashChain(family, marks)]),
+    ...families.flatMap((family) => classElements(family)),
+    ...families.flatMap((family) => dispatch(family)),
+    ...translation(range, marks),
+    ...untracking(marks),
+    ...refusal(range),
+    ...cutting(marks),
+  ];
+}
+
+export function randomChain(family: Family, modulus: number): string {
+  return `r${family}-${modulus}`;
+}
+
+export function hashChainName(family: Family): string {
+  return `h${family}`;
+}
+
+export function affinityChain(family: Family, seconds: number): string {
+  return `a${family}-${seconds}`;
+}
+
+/** Of services whose clients keep their slot for so long. */
+export function affinityClass(family: Family, seconds: number, marks: FilterMarks): readonly RuleOperation[] {
+  const chain = affinityChain(family, seconds);
+  const random: RuleExpression = ['numgen', SPARE + 2, FIXED_MODULUS, 1, 0];
+  return [
+    { kind: 'chain', chain },
+    rule(
+      chain,
+      ...affinityKey(family),
+      ['lookup', setName('affinity', family), FIRST, SPARE + 2],
+      ...remember(family, seconds),
+      ...toSlot(family, marks),
+    ),
+    rule(chain, ...affinityKey(family), random, ...remember(family, seconds), ...toSlot(family, marks)),
+    // The map is full: served without being remembered.
+    rule(chain, random, ...toSlot(family, marks)),
+    classElement(family, classOf.affinity(seconds), chain),
+  ];
+}
+
+export function classElement(family: Family, id: number, chain: string): RuleOperation {
+  return { kind: 'add-elements', set: setName('class', family), keyBytes: 4, packed: word(id), chains: [chain] };
+}
+
+export function word(value: number): Uint8Array {
+  const bytes = new Uint8Array(4);
+  new DataView(bytes.buffer).setUint32(0, value, true);
+  return bytes;
+}
+
+function sets(family: Family): readonly RuleOperation[] {
+  const address = addressBytes[family];
+  const service = [address, 1, 2];
+  const addressType = types[family === 4 ? 'ipv4' : 'ipv6'];
+  const serviceType = concatenated(addressType, types.protocol, types.service);
+  const endpointType = concatenated(addressType, types.service);
+  const plain = (name: FilterSetName, keyType: number, fields: readonly number[]): RuleOperation => ({
+    kind: 'set',
+    set: setName(name, family),
+    keyType,
+    fields,
+  });
+  const map = (
+    name: FilterSetName,
+    keyType: number,
+    fields: readonly number[],
+    dataType: number,
+    dataBytes: number,
+  ): RuleOperation => ({
+    ...{ kind: 'set', set: setName(name, family), keyType, fields },
+    ...{ flags: setFlags.map, dataType, dataBytes },
+  });
+  return [
+    map('service', serviceType, service, types.mark, 4),
+    map('class', types.mark, [4], VERDICT_DATA, 0),
+    map(
+      'endpoint',
+      concatenated(addressType, types.protocol, types.service, types.mark),
+      [...service, 4],
+      endpointType,
+      endpointBytes[family],
+    ),
+    {
+      ...{ kind: 'set', set: setName('affinity', family), flags: setFlags.map | setFlags.timeout | setFlags.dynamic },
+      ...{ keyType: concatenated(addressType, addressType, types.protocol, types.service), fields: [address, ...service] },
+      ...{ dataType: types.mark, dataBytes: 4, size: 262_144, timeoutMs: 10_800_000 },
+    },
+    plain('local', addressType, [address]),
+    plain('hairpin', concatenated(addressType, addressType), [address, address]),
+    plain('proxied', serviceType, service),
+    plain('untracked', serviceType, service),
+    plain('gone', serviceType, service),
+  ];
+}
+
+function randomChains(family: Family, marks: FilterMarks): readonly RuleOperation[] {
+  const { slot } = layouts[family];
+  return moduli.flatMap((modulus) => {
+    const chain = randomChain(family, modulus);
+    return [
+      { kind: 'chain', chain } as const,
+      rule(chain, ...serviceKey(family), ['numgen', slot, modulus, 1, 0], ...translate(family, marks)),
+    ];
+  });
+}
+
+/** One client address, one slot. */
+function hashChain(family: Family, marks: FilterMarks): readonly RuleOperation[] {
+  const { beyond, slot, source } = layouts[family];
+  const chain = hashChainName(family);
+  const length = addressBytes[family];
+  return [
+    { kind: 'chain', chain },
+    rule(
+      chain,
+      ...serviceKey(family),
+      ['payload', beyond, NETWORK_HEADER, source, length],
+      ['jhash', beyond, slot, length, FIXED_MODULUS, 0x5eed, 0, 0],
+      ...translate(family, marks),
+    ),
+  ];
+}
+
+function classElements(family: Family): readonly RuleOperation[] {
+  return [
+    ...moduli.map((modulus) => classElement(family, classOf.random(modulus), randomChain(family, modulus))),
+    classElement(family, classOf.hash(), hashChainName(family)),
+  ];
+}
+
+/**
+ * From service to class to chain. The class goes through the packet's mark, which has its own value again at the end: nft(8) 1.0.6 ends itself
+ * when it is to list one lookup that feeds another.
+ */
+function dispatch(family: Family): readonly RuleOperation[] {
+  const chain = `services${family}`;
+  return [
+    { kind: 'chain', chain },
+    rule(
+      chain,
+      ['meta-load', meta.mark, SPARE],
+      ...serviceKey(family),
+      ['lookup', setName('service', family), FIRST, FIRST],
+      ['meta-set', meta.mark, FIRST],
+      ['meta-load', meta.mark, FIRST],
+      ['meta-set', meta.mark, SPARE],
+      ['lookup', setName('class', family), FIRST, 0],
+    ),
+  ];
+}
+
+/** Only what begins is given an endpoint: then a service can move between kernel and proxy without a flow being torn. */
+function translation(range: Ipv4Range, { ours }: FilterMarks): readonly RuleOperation[] {
+  const hairpin = (family: Family) =>
+    rule(
+      'nat-post',
+      ...isFamily(family),
+      ['payload', FIRST, NETWORK_HEADER, layouts[family].source, addressBytes[family]],
+      ['payload', FIRST + addressBytes[family] / 4, NETWORK_HEADER, layouts[family].destination, addressBytes[family]],
+      ['member', setName('hairpin', family), FIRST, 0],
+      ['masquerade'],
+    );
+  // Replies of what passes from one host to another have to pass here.
+  const transit = (family: Family) =>
+    rule(
+      'nat-post',
+      ...isFamily(family),
+      ['payload', FIRST, NETWORK_HEADER, layouts[family].source, addressBytes[family]],
+      ['member', setName('local', family), FIRST, 1],
+      ['payload', FIRST, NETWORK_HEADER, layouts[family].destination, addressBytes[family]],
+      ['member', setName('local', family), FIRST, 1],
+      ['fib', FIRST, 3, 1],
+      ['cmp', FIRST, compare.unequal, word(2)],
+      ['masquerade'],
+    );
+  return [
+    { kind: 'chain', chain: 'services' },
+    rule('services', ...isTcp(), ...flags(SYN_AND_ACK), ['cmp', FIRST, compare.unequal, Uint8Array.of(SYN)], verdict('return')),
+    ...families.map((family) => rule('services', ...isFamily(family), verdict('goto', `services${family}`))),
+    ...baseChain('nat-pre', 'nat', hooks.prerouting, -110, ['services']),
+    ...baseChain('nat-out', 'nat', hooks.output, -110, ['services']),
+    ...baseChain('nat-post', 'nat', hooks.postrouting, 90),
+    rule('nat-post', ['ct-load', ct.mark, FIRST], masked(FIRST, ours), ['cmp', FIRST, compare.equal, word(0)], verdict('return')),
+    fromServiceAddress(range),
+    ...families.map(hairpin),
+    ...families.map(transit),
+  ];
+}
+
+/**
+ * Programs of this host: their packets to a service have its address as source too, since all of the range is the host's own. They get that of
+ * the interface that they leave by, whichever it is.
+ */
+function fromServiceAddress(range: Ipv4Range): RuleOperation {
+  return rule('nat-post', ...isFamily(4), ...isIn(range, layouts[4].source), ['masquerade']);
+}
+
+/** Flows of the proxy's own sockets cost less without conntrack; both directions or neither. */
+function untracking({ proxy }: FilterMarks): readonly RuleOperation[] {
+  const untracked = (chain: string, family: Family) =>
+    rule(chain, ...isFamily(family), ...serviceKey(family), ['member', setName('untracked', family), FIRST, 0], ['notrack']);
+  return [
+    ...baseChain('raw-pre', 'filter', hooks.prerouting, -300),
+    ...families.map((family) => untracked('raw-pre', family)),
+    rule(
+      'raw-pre',
+      ['fib', FIRST, 3, 2],
+      ['cmp', FIRST, compare.equal, word(2)],
+      ...isTcp(),
+      ...flags(SYN_AND_ACK),
+      ['cmp', FIRST, compare.unequal, Uint8Array.of(SYN)],
+      ['socket', 1, FIRST],
+      ['cmp', FIRST, compare.equal, word(proxy)],
+      ['notrack'],
+    ),
+    ...baseChain('raw-out', 'filter', hooks.output, -300),
+    rule('raw-out', ['meta-load', meta.mark, FIRST], ['cmp', FIRST, compare.equal, word(proxy)], ['notrack']),
+    ...families.map((family) => untracked('raw-out', family)),
+  ];
+}
+
+/** At the addresses of services nobody but a service answers: no program that listens on all addresses, such as sshd(8). */
+function refusal(range: Ipv4Range): readonly RuleOperation[] {
+  const proxied = (family: Family) =>
+    rule(
+      'refusable',
+      ...isFamily(family),
+      ...serviceKey(family),
+      ['member', setName('proxied', family), FIRST, 0],
+      verdict('return'),
+    );
+  return [
+    { kind: 'chain', chain: 'refuse' },
+    rule('refuse', ...isTcp(), ['counter'], ['reject', 1, 0]),
+    rule('refuse', ['counter'], ['reject', 2, 1]),
+    { kind: 'chain', chain: 'refusable' },
+    ...families.map(proxied),
+    rule('refusable', ...isProtocol(UDP), ...inState(states.new), verdict('goto', 'refuse')),
+    rule(
+      'refusable',
+      ...isTcp(),
+      ...flags(SYN_AND_ACK),
+      ['cmp', FIRST, compare.equal, Uint8Array.of(SYN)],
+      verdict('goto', 'refuse'),
+    ),
+    ...baseChain('input', 'filter', hooks.input, -10),
+    rule('input', ...isFamily(4), ...isIn(range, layouts[4].destination), verdict('jump', 'refusable')),
+  ];
+}
+
+/** Before translation (priority mangle): a reset that is made later goes to a client under the endpoint's address, and is not heeded. */
+function cutting({ cut }: FilterMarks): readonly RuleOperation[] {
+  const gone = (family: Family): RuleOperation =>
+    rule(
+      'cut-check',
+      ...isFamily(family),
+      ['ct-direction-load', ct.source[family], FIRST, REPLY],
+      ['ct-load', ct.protocol, layouts[family].protocol],
+      ['ct-direction-load', ct.sourcePort, layouts[family].port, REPLY],
+      ['member', setName('gone', family), FIRST, 0],
+      verdict('goto', 'cut'),
+    );
+  return [
+    { kind: 'chain', chain: 'cut' },
+    // What we send ourselves carries the flow's entry.
+    rule('cut', ...inState(states.related), verdict('accept')),
+    rule('cut', ...isTcp(), ...flags(RST), ['cmp', FIRST, compare.equal, Uint8Array.of(RST)], verdict('accept')),
+    rule('cut', ...markFlow(cut)),
+    rule('cut', ...isTcp(), ['counter'], ['reject', 1, 0]),
+    rule('cut', ['counter'], verdict('drop')),
+    { kind: 'chain', chain: 'cut-check' },
+    rule(
+      'cut-check',
+      ['ct-load', ct.mark, FIRST],
+      masked(FIRST, cut),
+      ['cmp', FIRST, compare.unequal, word(0)],
+      verdict('goto', 'cut'),
+    ),
+    ...families.map(gone),
+    ...baseChain('cut-pre', 'filter', hooks.prerouting, -150, ['cut-check']),
+    ...baseChain('cut-out', 'filter', hooks.output, -150, ['cut-check']),
+  ];
+}
+
+// Expressions.
+
+/** Of the address that stands at `offset` of an IPv4 header. */
+function isIn({ network, prefixLength }: Ipv4Range, offset: number): readonly RuleExpression[] {
+  const mask = prefixLength === 0 ? 0 : (0xffff_ffff << (32 - prefixLength)) >>> 0;
+  return [
+    ['payload', FIRST, NETWORK_HEADER, offset, 4],
+    ['bitwise', FIRST, FIRST, 4, numberBytes(mask), new Uint8Array(4)],
+    ['cmp', FIRST, compare.equal, numberBytes(ipv4ToNumber(network) ?? 0)],
+  ];
+}
+
+/** Destination, protocol and port of the packet, from the first register on. */
+function serviceKey(family: Family): readonly RuleExpression[] {
+  const { destination, port, protocol } = layouts[family];
+  return [
+    ['payload', FIRST, NETWORK_HEADER, destination, addressBytes[family]],
+    ['meta-load', meta.l4proto, protocol],
+    ['payload', port, TRANSPORT_HEADER, 2, 2],
+  ];
+}
+
+/** The slot is in its register: to the endpoint. Nothing happens where there is none. */
+function translate(family: Family, { ours }: FilterMarks): readonly RuleExpression[] {
+  const { endpointPort, natFamily } = layouts[family];
+  return [['lookup', setName('endpoint', family), FIRST, FIRST], ...markFlow(ours), ['nat', 1, natFamily, FIRST, endpointPort]];
+}
+
+function affinityKey(family: Family): readonly RuleExpression[] {
+  const { destination, source } = layouts[family];
+  const words = addressBytes[family] / 4;
+  return [
+    ['payload', FIRST, NETWORK_HEADER, source, addressBytes[family]],
+    ['payload', FIRST + words, NETWORK_HEADER, destination, addressBytes[family]],
+    ['meta-load', meta.l4proto, FIRST + 2 * words],
+    ['payload', FIRST + 2 * words + 1, TRANSPORT_HEADER, 2, 2],
+  ];
+}
+
+function remember(family: Family, seconds: number): readonly RuleExpression[] {
+  return [['dynset', setName('affinity', family), 1, FIRST, SPARE + 2, seconds * 1_000]];
+}
+
+/** The slot that stands beyond the key; by way of the mark, as `dispatch` says. */
+function toSlot(family: Family, marks: FilterMarks): readonly RuleExpression[] {
+  const { slot } = layouts[family];
+  return [
+    ['meta-load', meta.mark, SPARE],
+    ['meta-set', meta.mark, SPARE + 2],
+    ...serviceKey(family),
+    ['meta-load', meta.mark, slot],
+    ['meta-set', meta.mark, SPARE],
+    ...translate(family, marks),
+  ];
+}
+
+function markFlow(bit: number): readonly RuleExpression[] {
+  return [
+    ['ct-load', ct.mark, OTHER],
+    ['bitwise', OTHER, OTHER, 4, word(~bit >>> 0), word(bit)],
+    ['ct-set', ct.mark, OTHER],
+  ];
+}
+
+function masked(register: number, bits: number): RuleExpression {
+  return ['bitwise', register, register, 4, word(bits), word(0)];
+}
+
+function flags(mask: number): readonly RuleExpression[] {
+  return [
+    ['payload', FIRST, TRANSPORT_HEADER, 13, 1],
+    ['bitwise', FIRST, FIRST, 1, Uint8Array.of(mask), Uint8Array.of(0)],
+  ];
+}
+
+function inState(bits: number): readonly RuleExpression[] {
+  return [['ct-load', ct.state, FIRST], masked(FIRST, bits), ['cmp', FIRST, compare.unequal, word(0)]];
+}
+
+function isFamily(family: Family): readonly RuleExpression[] {
+  return [
+    ['meta-load', meta.nfproto, FIRST],
+    ['cmp', FIRST, compare.equal, Uint8Array.of(layouts[family].nfproto)],
+  ];
+}
+
+function isProtocol(number: number): readonly RuleExpression[] {
+  return [
+    ['meta-load', meta.l4proto, FIRST],
+    ['cmp', FIRST, compare.equal, Uint8Array.of(number)],
+  ];
+}
+
+function isTcp(): readonly RuleExpression[] {
+  return isProtocol(TCP);
+}
+
+function verdict(name: keyof typeof verdicts, chain = ''): RuleExpression {
+  return ['verdict', 0, verdicts[name] >>> 0, chain];
+}
+
+function rule(chain: string, ...expressions: readonly RuleExpression[]): RuleOperation {
+  return { kind: 'rule', chain, expressions };
+}
+
+function baseChain(
+  chain: string,
+  type: string,
+  hook: number,
+  priority: number,
+  jumps: readonly string[] = [],
+): readonly RuleOperation[] {
+  return [{ kind: 'chain', chain, type, hook, priority }, ...jumps.map((to) => rule(chain, verdict('jump', to)))];
+}
+
+function concatenated(...parts: readonly number[]): number {
+  return parts.reduce((type, part) => type * 64 + part, 0);
+}
+
+function numberBytes(value: number): Uint8Array {
+  const bytes = new Uint8Array(4);
+  new DataView(bytes.buffer).setUint32(0, value);
+  return bytes;
+}
