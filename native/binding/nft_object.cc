@@ -12,7 +12,7 @@
 namespace holdfast::binding {
 namespace {
 
-constexpr std::array<std::string_view, 5> kKinds{"table", "chain", "rule", "set", "element"};
+constexpr std::array<std::string_view, 6> kKinds{"table", "chain", "rule", "set", "element", "counter"};
 
 /// As of node:fs, with the index of the plan's operation when it is about one.
 [[noreturn]] void fail(Napi::Env env, const char* call, const nft::Outcome& outcome) {
@@ -29,7 +29,7 @@ std::string name_argument(const Napi::CallbackInfo& info, std::size_t index, con
 
 Napi::Function NftObject::define(Napi::Env env) {
   return DefineClass(env, "NftSocket",
-                     {InstanceMethod<&NftObject::apply>("apply"), InstanceMethod<&NftObject::dump>("dump"),
+                     {InstanceMethod<&NftObject::apply>("apply"), InstanceMethod<&NftObject::knows_flags>("knowsFlags"), InstanceMethod<&NftObject::dump>("dump"),
                       InstanceMethod<&NftObject::generation>("generation"), InstanceMethod<&NftObject::port>("port"),
                       InstanceMethod<&NftObject::descriptor>("descriptor"), InstanceMethod<&NftObject::close>("close")});
 }
@@ -50,16 +50,25 @@ nft::Socket& NftObject::open(Napi::Env env) {
 
 Napi::Value NftObject::apply(const Napi::CallbackInfo& info) {
   nft::Socket& socket = open(info.Env());
-  const nft::Outcome outcome = socket.apply(plan_value(info[0]));
+  std::optional<std::uint32_t> generation;
+  if (!info[1].IsUndefined()) generation = static_cast<std::uint32_t>(integer_argument(info, 1, "generation", 0, 4294967295.0));
+  const nft::Outcome outcome = socket.apply(plan_value(info[0]), generation);
   if (outcome.error != 0) fail(info.Env(), "apply", outcome);
   return info.Env().Undefined();
+}
+
+Napi::Value NftObject::knows_flags(const Napi::CallbackInfo& info) {
+  bool known = false;
+  const nft::Outcome outcome = open(info.Env()).knows_flags(static_cast<std::uint32_t>(integer_argument(info, 0, "flags", 0, 4294967295.0)), known);
+  if (outcome.error != 0) fail(info.Env(), "knowsFlags", outcome);
+  return Napi::Boolean::New(info.Env(), known);
 }
 
 Napi::Value NftObject::dump(const Napi::CallbackInfo& info) {
   nft::Socket& socket = open(info.Env());
   const std::string kind = string_argument(info, 0, "kind");
   const auto found = std::find(kKinds.begin(), kKinds.end(), kind);
-  if (found == kKinds.end()) throw Napi::TypeError::New(info.Env(), "kind must be table, chain, rule, set or element");
+  if (found == kKinds.end()) throw Napi::TypeError::New(info.Env(), "kind must be table, chain, rule, set, element or counter");
   const auto number = static_cast<nft::ObjectKind>(found - kKinds.begin());
   const std::string table = name_argument(info, 1, "table");
   const std::string set = name_argument(info, 2, "set");

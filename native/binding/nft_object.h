@@ -8,7 +8,7 @@
 
 namespace holdfast::binding {
 
-/// `new NftSocket(fd)`, `apply(plan)`, `dump(kind, table, set)`, `generation()`, `port()`, `descriptor()`, `close()`; src/adapters/dataplane/nft-addon.ts has the types.
+/// `new NftSocket(fd)`, `apply(plan, generation)`, `knowsFlags(flags)`, `dump(kind, table, set)`, `generation()`, `port()`, `descriptor()`, `close()`; src/adapters/dataplane/nft-addon.ts has the types.
 /// Calls run on the thread of JavaScript: a change of one service takes 20 microseconds, the load of 30,000 a quarter of a second.
 class NftObject : public Napi::ObjectWrap<NftObject> {
  public:
@@ -17,6 +17,7 @@ class NftObject : public Napi::ObjectWrap<NftObject> {
 
  private:
   Napi::Value apply(const Napi::CallbackInfo& info);
+  Napi::Value knows_flags(const Napi::CallbackInfo& info);
   Napi::Value dump(const Napi::CallbackInfo& info);
   Napi::Value generation(const Napi::CallbackInfo& info);
   Napi::Value port(const Napi::CallbackInfo& info);

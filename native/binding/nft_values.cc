@@ -65,7 +65,7 @@ nft::Rule rule_of(const Napi::Object& from) {
 
 nft::Chain chain_of(const Napi::Object& from) {
   if (from.Get("hook").IsUndefined()) return {};
-  return {nft::Hook{text(from, "type"), number(from, "hook"), static_cast<std::int32_t>(integer_property(from, "priority", -2147483648.0, 2147483647.0, 0))}};
+  return {nft::Hook{text(from, "type"), number(from, "hook"), static_cast<std::int32_t>(integer_property(from, "priority", -2147483648.0, 2147483647.0, 0)), text(from, "device")}};
 }
 
 nft::Set set_of(const Napi::Object& from) {
@@ -86,11 +86,22 @@ nft::Set set_of(const Napi::Object& from) {
   return set;
 }
 
+/// Whether the chains of a verdict map are jumped to.
+bool jump_of(const Napi::Object& from) {
+  const Napi::Value verdict = from.Get("verdict");
+  if (verdict.IsUndefined()) return false;
+  const std::string name = verdict.IsString() ? verdict.As<Napi::String>().Utf8Value() : "";
+  if (name != "goto" && name != "jump") refuse(from.Env(), "verdict must be goto or jump");
+  return name == "jump";
+}
+
 nft::Elements elements_of(const Napi::Object& from) {
   nft::Elements elements;
   elements.key_bytes = static_cast<std::uint32_t>(integer_property(from, "keyBytes", 1, 64, 0));
   elements.data_bytes = static_cast<std::uint32_t>(integer_property(from, "dataBytes", 0, 64, 0));
   elements.packed = bytes(from.Get("packed"), "packed");
+  elements.timeout_ms = static_cast<std::uint64_t>(integer_property(from, "timeoutMs", 0, 9007199254740991.0, 0));
+  elements.jump = jump_of(from);
   if (from.Get("chains").IsUndefined()) return elements;
   const Napi::Array chains = list(from, "chains");
   for (std::uint32_t i = 0; i < chains.Length(); ++i) {
@@ -102,7 +113,7 @@ nft::Elements elements_of(const Napi::Object& from) {
 }
 
 nft::Operation operation_of(const Napi::Object& from) {
-  nft::Operation operation{text(from, "table"), text(from, "chain"), text(from, "set"), nft::Remove{}, false};
+  nft::Operation operation{text(from, "table"), text(from, "chain"), text(from, "set"), nft::Remove{}, false, text(from, "counter")};
   if (operation.table.empty()) refuse(from.Env(), "table must be a string of 1 to 255 bytes without NUL");
   const Napi::Value kind = from.Get("kind");
   const std::string name = kind.IsString() ? kind.As<Napi::String>().Utf8Value() : "";
@@ -111,7 +122,10 @@ nft::Operation operation_of(const Napi::Object& from) {
   else if (name == "rule") operation.what = rule_of(from);
   else if (name == "set") operation.what = set_of(from);
   else if (name == "add-elements" || name == "delete-elements") operation.what = elements_of(from);
-  else if (name != "remove") refuse(from.Env(), "kind must be table, chain, rule, set, add-elements, delete-elements or remove");
+  else if (name == "counter") operation.what = nft::Counter{};
+  else if (name == "flush") operation.what = nft::Flush{};
+  else if (name == "remove") operation.what = nft::Remove{static_cast<std::uint64_t>(integer_property(from, "handle", 0, 9007199254740991.0, 0))};
+  else refuse(from.Env(), "kind must be table, chain, rule, set, counter, add-elements, delete-elements, flush or remove");
   operation.remove = name == "delete-elements";
   return operation;
 }
@@ -149,6 +163,13 @@ Napi::Object object_value(Napi::Env env, const nft::Object& object) {
   put("table", object.table);
   put("chain", object.chain);
   put("set", object.set);
+  if (!object.counter.empty()) {
+    put("counter", object.counter);
+    value.Set("packets", Napi::Number::New(env, static_cast<double>(object.packets)));
+    value.Set("bytes", Napi::Number::New(env, static_cast<double>(object.bytes)));
+  }
+  put("device", object.device);
+  if (object.expires_ms != 0) value.Set("expiresMs", Napi::Number::New(env, static_cast<double>(object.expires_ms)));
   value.Set("flags", Napi::Number::New(env, object.flags));
   if (object.owner != 0) value.Set("owner", Napi::Number::New(env, object.owner));
   if (object.handle != 0) value.Set("handle", Napi::Number::New(env, static_cast<double>(object.handle)));

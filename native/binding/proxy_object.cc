@@ -1,6 +1,7 @@
 #include "proxy_object.h"
 
 #include "arguments.h"
+#include "call_back.h"
 #include "table_codec.h"
 #include "values.h"
 
@@ -90,7 +91,7 @@ void ProxyObject::emit(proxy::Event event) {
   auto* data = new proxy::Event(std::move(event));
   const auto call = [](Napi::Env env, Napi::Function on_event, proxy::Event* raw) {
     const std::unique_ptr<proxy::Event> owned(raw);
-    if (on_event) on_event.Call({event_value(env, *owned)});
+    if (on_event) call_back(env, on_event, [&](Napi::Env now) { return event_value(now, *owned); });
   };
   if (events_.NonBlockingCall(data, call) == napi_ok) return;
   delete data;

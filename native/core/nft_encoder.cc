@@ -26,7 +26,7 @@ std::uint32_t padded(std::uint32_t bytes) noexcept { return NLMSG_ALIGN(bytes); 
 
 class Encoder {
  public:
-  explicit Encoder(std::uint32_t first) : sequence_(first) {}
+  Encoder(std::uint32_t first, std::optional<std::uint32_t> generation) : sequence_(first), generation_(generation) {}
 
   Batch run(const Plan& plan) {
     frame(NFNL_MSG_BATCH_BEGIN);
@@ -48,6 +48,7 @@ class Encoder {
  private:
   void frame(std::uint16_t type) {
     writer_.begin_message(type, NLM_F_REQUEST, sequence_++, view({AF_UNSPEC, NFNETLINK_V0, htons(NFNL_SUBSYS_NFTABLES)}));
+    if (type == NFNL_MSG_BATCH_BEGIN && generation_) writer_.put_u32(NFNL_BATCH_GENID, *generation_);
     writer_.end_message();
   }
 
@@ -71,7 +72,8 @@ class Encoder {
                                  [&](const Rule& rule) { return put_rule(operation, rule); },
                                  [&](const Set& set) { return put_set(operation, set); },
                                  [&](const Elements& elements) { return put_elements(operation, elements); },
-                                 [&](const Remove&) { return put_removal(operation); }},
+                                 [&](const Counter&) { return put_counter(operation); }, [&](const Flush&) { return put_flush(operation); },
+                                 [&](const Remove& removal) { return put_removal(operation, removal); }},
                       operation.what);
   }
 
@@ -91,6 +93,7 @@ class Encoder {
       const std::size_t nest = writer_.begin_nest(NFTA_CHAIN_HOOK);
       writer_.put_u32(NFTA_HOOK_HOOKNUM, chain.hook->number);
       writer_.put_u32(NFTA_HOOK_PRIORITY, static_cast<std::uint32_t>(chain.hook->priority));
+      if (!chain.hook->device.empty()) writer_.put_string(NFTA_HOOK_DEV, chain.hook->device);
       writer_.end_nest(nest);
       writer_.put_string(NFTA_CHAIN_TYPE, chain.hook->type);
     }
@@ -176,9 +179,10 @@ class Encoder {
     if (elements.data_bytes != 0) put_value(NFTA_SET_ELEM_DATA, packed.subspan(start + elements.key_bytes, elements.data_bytes));
     if (!elements.chains.empty()) {
       const std::size_t nest = writer_.begin_nest(NFTA_SET_ELEM_DATA);
-      put_verdict(writer_, static_cast<std::uint32_t>(NFT_GOTO), elements.chains[index]);
+      put_verdict(writer_, static_cast<std::uint32_t>(elements.jump ? NFT_JUMP : NFT_GOTO), elements.chains[index]);
       writer_.end_nest(nest);
     }
+    if (elements.timeout_ms != 0) writer_.put_u64(NFTA_SET_ELEM_TIMEOUT, elements.timeout_ms);
     writer_.end_nest(element);
   }
 
@@ -188,8 +192,47 @@ class Encoder {
     writer_.end_nest(nest);
   }
 
-  std::string put_removal(const Operation& operation) {
+  std::string put_counter(const Operation& operation) {
+    begin(NFT_MSG_NEWOBJ, NLM_F_CREATE);
+    name_counter(operation);
+    // What it begins with: nothing.
+    writer_.end_nest(writer_.begin_nest(NFTA_OBJ_DATA));
+    writer_.end_message();
+    return "";
+  }
+
+  void name_counter(const Operation& operation) {
+    writer_.put_string(NFTA_OBJ_TABLE, operation.table);
+    writer_.put_string(NFTA_OBJ_NAME, operation.counter);
+    writer_.put_u32(NFTA_OBJ_TYPE, NFT_OBJECT_COUNTER);
+  }
+
+  std::string put_flush(const Operation& operation) {
+    if (operation.set.empty() == operation.chain.empty()) return "a flush names a chain or a set";
     if (!operation.set.empty()) {
+      begin(NFT_MSG_DELSETELEM, 0);
+      writer_.put_string(NFTA_SET_ELEM_LIST_TABLE, operation.table);
+      writer_.put_string(NFTA_SET_ELEM_LIST_SET, operation.set);
+    } else {
+      begin(NFT_MSG_DELRULE, 0);
+      writer_.put_string(NFTA_RULE_TABLE, operation.table);
+      writer_.put_string(NFTA_RULE_CHAIN, operation.chain);
+    }
+    writer_.end_message();
+    return "";
+  }
+
+  std::string put_removal(const Operation& operation, const Remove& removal) {
+    if (removal.rule != 0) {
+      if (operation.chain.empty()) return "a rule is removed from a chain";
+      begin(NFT_MSG_DELRULE, 0);
+      writer_.put_string(NFTA_RULE_TABLE, operation.table);
+      writer_.put_string(NFTA_RULE_CHAIN, operation.chain);
+      writer_.put_u64(NFTA_RULE_HANDLE, removal.rule);
+    } else if (!operation.counter.empty()) {
+      begin(NFT_MSG_DELOBJ, 0);
+      name_counter(operation);
+    } else if (!operation.set.empty()) {
       begin(NFT_MSG_DELSET, 0);
       writer_.put_string(NFTA_SET_TABLE, operation.table);
       writer_.put_string(NFTA_SET_NAME, operation.set);
@@ -207,6 +250,7 @@ class Encoder {
 
   netlink::Writer writer_;
   std::uint32_t sequence_;
+  const std::optional<std::uint32_t> generation_;
   std::uint32_t operation_ = 0;
   std::size_t last_ = 0;
   Batch batch_;
@@ -214,6 +258,6 @@ class Encoder {
 
 }  // namespace
 
-Batch encode(const Plan& plan, std::uint32_t first) { return Encoder(first).run(plan); }
+Batch encode(const Plan& plan, std::uint32_t first, std::optional<std::uint32_t> generation) { return Encoder(first, generation).run(plan); }
 
 }  // namespace holdfast::nft

@@ -14,6 +14,7 @@ struct Batch {
 };
 
 /// The last message of the plan asks for an acknowledgement: kernels before 6.10 acknowledge no batch's end.
-Batch encode(const Plan& plan, std::uint32_t first);
+/// With a generation the kernel takes the batch only as long as that is the ruleset's, else it says ERESTART.
+Batch encode(const Plan& plan, std::uint32_t first, std::optional<std::uint32_t> generation = std::nullopt);
 
 }  // namespace holdfast::nft

@@ -10,7 +10,7 @@
 namespace holdfast::nft {
 namespace {
 
-enum class Form { u8, u32, u64, text, data, verdict };
+enum class Form { u8, u16, u32, u64, text, data, verdict };
 
 struct Field {
   std::uint16_t attribute;
@@ -40,6 +40,9 @@ constexpr std::array kShapes{
     Shape{"jhash", "hash", 7, {{{NFTA_HASH_SREG, Form::u32}, {NFTA_HASH_DREG, Form::u32}, {NFTA_HASH_LEN, Form::u32}, {NFTA_HASH_MODULUS, Form::u32}, {NFTA_HASH_SEED, Form::u32}, {NFTA_HASH_OFFSET, Form::u32}, {NFTA_HASH_TYPE, Form::u32}}}},
     Shape{"limit", "limit", 5, {{{NFTA_LIMIT_RATE, Form::u64}, {NFTA_LIMIT_UNIT, Form::u64}, {NFTA_LIMIT_BURST, Form::u32}, {NFTA_LIMIT_TYPE, Form::u32}, {NFTA_LIMIT_FLAGS, Form::u32}}}},
     Shape{"log", "log", 1, {{{NFTA_LOG_PREFIX, Form::text}}}},
+    // To the kernel's own log, of this level; or to whoever listens to the group (nfnetlink_log): so much of each packet, so many together.
+    Shape{"log-group", "log", 4, {{{NFTA_LOG_GROUP, Form::u16}, {NFTA_LOG_PREFIX, Form::text}, {NFTA_LOG_SNAPLEN, Form::u32}, {NFTA_LOG_QTHRESHOLD, Form::u16}}}},
+    Shape{"log-level", "log", 2, {{{NFTA_LOG_LEVEL, Form::u32}, {NFTA_LOG_PREFIX, Form::text}}}},
     Shape{"lookup", "lookup", 3, {{{NFTA_LOOKUP_SET, Form::text}, {NFTA_LOOKUP_SREG, Form::u32}, {NFTA_LOOKUP_DREG, Form::u32}}}},
     Shape{"masquerade", "masq", 0, {}},
     Shape{"member", "lookup", 3, {{{NFTA_LOOKUP_SET, Form::text}, {NFTA_LOOKUP_SREG, Form::u32}, {NFTA_LOOKUP_FLAGS, Form::u32}}}},
@@ -48,6 +51,8 @@ constexpr std::array kShapes{
     Shape{"nat", "nat", 4, {{{NFTA_NAT_TYPE, Form::u32}, {NFTA_NAT_FAMILY, Form::u32}, {NFTA_NAT_REG_ADDR_MIN, Form::u32}, {NFTA_NAT_REG_PROTO_MIN, Form::u32}}}},
     Shape{"notrack", "notrack", 0, {}},
     Shape{"numgen", "numgen", 4, {{{NFTA_NG_DREG, Form::u32}, {NFTA_NG_MODULUS, Form::u32}, {NFTA_NG_TYPE, Form::u32}, {NFTA_NG_OFFSET, Form::u32}}}},
+    // By a named object of this type: 1 is a counter.
+    Shape{"object", "objref", 2, {{{NFTA_OBJREF_IMM_TYPE, Form::u32}, {NFTA_OBJREF_IMM_NAME, Form::text}}}},
     Shape{"payload", "payload", 4, {{{NFTA_PAYLOAD_DREG, Form::u32}, {NFTA_PAYLOAD_BASE, Form::u32}, {NFTA_PAYLOAD_OFFSET, Form::u32}, {NFTA_PAYLOAD_LEN, Form::u32}}}},
     Shape{"reject", "reject", 2, {{{NFTA_REJECT_TYPE, Form::u32}, {NFTA_REJECT_ICMP_CODE, Form::u8}}}},
     Shape{"socket", "socket", 2, {{{NFTA_SOCKET_KEY, Form::u32}, {NFTA_SOCKET_DREG, Form::u32}}}},
@@ -65,6 +70,7 @@ bool put_number(netlink::Writer& writer, const Field& field, const Value& value)
   if (number == nullptr) return false;
   if (field.form == Form::u64) return writer.put_u64(field.attribute, *number), true;
   if (field.form == Form::u8 && *number <= 0xff) return writer.put_u8(field.attribute, static_cast<std::uint8_t>(*number)), true;
+  if (field.form == Form::u16 && *number <= 0xffff) return writer.put_u16(field.attribute, static_cast<std::uint16_t>(*number)), true;
   if (field.form == Form::u32 && *number <= 0xffff'ffff) return writer.put_u32(field.attribute, static_cast<std::uint32_t>(*number)), true;
   return false;
 }

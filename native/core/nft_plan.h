@@ -29,9 +29,12 @@ struct Table {
 struct Hook {
   /// filter, nat or route.
   std::string type;
-  /// linux/netfilter.h: prerouting is 0, postrouting 4.
+  /// linux/netfilter.h: prerouting is 0, postrouting 4, ingress 5.
   std::uint32_t number = 0;
   std::int32_t priority = 0;
+  /// Whose packets an ingress hook sees; "" for the others. Linux 6.16 and later take a chain before its device is there, and keep it when the device
+  /// goes; older ones refuse it (ENOENT), and remove it.
+  std::string device = {};
 };
 
 struct Chain {
@@ -62,21 +65,35 @@ struct Elements {
   /// 0: a set, or elements that are deleted.
   std::uint32_t data_bytes = 0;
   Bytes packed;
-  /// For a verdict map: `goto` each of these chains, one for each key.
+  /// For a verdict map: go to, or jump to, each of these chains, one for each key.
   std::vector<std::string> chains;
+  bool jump = false;
+  /// What each of them lives, of a set with time-outs; 0: what the set says.
+  std::uint64_t timeout_ms = 0;
 };
 
-struct Remove {};
+/// A named counter: rules that come and go count with it (`object`), and it keeps what was counted. Again changes nothing.
+struct Counter {};
 
-/// One step of a plan on an object of our family (inet). With `Remove` the object goes: the table without `chain` and `set`, else the one
-/// that is named. A chain in a `Rule` is the one that it is appended to.
+/// All rules of the chain, or all elements of the set, that are named go; the chain or set stays.
+struct Flush {};
+
+struct Remove {
+  /// Of one rule of the chain; 0: the chain.
+  std::uint64_t rule = 0;
+};
+
+/// One step of a plan on an object of our family (inet). With `Remove` the object goes: the table without `chain`, `set` and `counter`, else
+/// the one that is named. A chain in a `Rule` is the one that it is appended to.
 struct Operation {
   std::string table;
   std::string chain;
   std::string set;
-  std::variant<Table, Chain, Rule, Set, Elements, Remove> what;
+  std::variant<Table, Chain, Rule, Set, Elements, Counter, Flush, Remove> what;
   /// Of `Elements`: they go.
   bool remove = false;
+  /// Of a named counter.
+  std::string counter = {};
 };
 
 /// All of it happens at once, or nothing.

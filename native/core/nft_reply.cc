@@ -56,6 +56,7 @@ void read_chain(Span attributes, Object& object) {
   if (const auto hook = find_attribute(attributes, NFTA_CHAIN_HOOK)) {
     object.hook = u32_of(hook->value, NFTA_HOOK_HOOKNUM);
     object.priority = static_cast<std::int32_t>(u32_of(hook->value, NFTA_HOOK_PRIORITY));
+    object.device = text_of(hook->value, NFTA_HOOK_DEV);
   }
 }
 
@@ -64,6 +65,15 @@ void read_rule(Span attributes, Object& object) {
   object.chain = text_of(attributes, NFTA_RULE_CHAIN);
   object.expressions = bytes_of(attributes, NFTA_RULE_EXPRESSIONS);
   if (const auto handle = find_attribute(attributes, NFTA_RULE_HANDLE)) object.handle = handle->u64();
+}
+
+void read_counter(Span attributes, Object& object) {
+  object.table = text_of(attributes, NFTA_OBJ_TABLE);
+  object.counter = text_of(attributes, NFTA_OBJ_NAME);
+  const auto data = find_attribute(attributes, NFTA_OBJ_DATA);
+  if (!data) return;
+  if (const auto packets = find_attribute(data->value, NFTA_COUNTER_PACKETS)) object.packets = packets->u64();
+  if (const auto bytes = find_attribute(data->value, NFTA_COUNTER_BYTES)) object.bytes = bytes->u64();
 }
 
 /// A verdict's chain, or the bytes of a value.
@@ -78,6 +88,7 @@ void read_elements(Span attributes, const Object& list, std::vector<Object>& obj
   for (Span rest = elements->value; const auto element = netlink::next_attribute(rest);) {
     Object object = list;
     object.flags = u32_of(element->value, NFTA_SET_ELEM_FLAGS);
+    if (const auto expires = find_attribute(element->value, NFTA_SET_ELEM_EXPIRATION)) object.expires_ms = expires->u64();
     if (const auto key = find_attribute(element->value, NFTA_SET_ELEM_KEY)) object.key = bytes_of(key->value, NFTA_DATA_VALUE);
     if (const auto data = find_attribute(element->value, NFTA_SET_ELEM_DATA)) read_data(data->value, object);
     objects.push_back(std::move(object));
@@ -110,6 +121,11 @@ void read_object(const Message& message, std::vector<Object>& objects) {
       object.table = text_of(attributes, NFTA_SET_TABLE);
       object.set = text_of(attributes, NFTA_SET_NAME);
       object.flags = u32_of(attributes, NFTA_SET_FLAGS);
+      break;
+    case NFT_MSG_NEWOBJ:
+      if (u32_of(attributes, NFTA_OBJ_TYPE) != NFT_OBJECT_COUNTER) return;
+      object.kind = ObjectKind::counter;
+      read_counter(attributes, object);
       break;
     case NFT_MSG_NEWSETELEM:
       object.kind = ObjectKind::element;

@@ -27,7 +27,7 @@ struct Answers {
 /// False when the datagram is none of netlink's form; what stood before that is in `answers`.
 bool read_answers(std::span<const std::uint8_t> datagram, Answers& answers);
 
-enum class ObjectKind : std::uint8_t { table, chain, rule, set, element };
+enum class ObjectKind : std::uint8_t { table, chain, rule, set, element, counter };
 
 /// One object of a dump. What its kind does not have is empty.
 struct Object {
@@ -37,6 +37,10 @@ struct Object {
   /// Of a chain and a rule; of an element the chain of its verdict.
   std::string chain;
   std::string set;
+  /// Of a named counter, with what it has counted.
+  std::string counter;
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;
   std::uint32_t flags = 0;
   /// Which socket owns the table: its netlink port.
   std::uint32_t owner = 0;
@@ -45,9 +49,13 @@ struct Object {
   std::string type;
   std::optional<std::uint32_t> hook;
   std::int32_t priority = 0;
+  /// Of an ingress chain, as long as it is there.
+  std::string device;
   /// NF_DROP or NF_ACCEPT.
   std::uint32_t policy = 0;
   /// Of an element.
+  /// Of an element that goes by itself: milliseconds until then; 0: it stays.
+  std::uint64_t expires_ms = 0;
   Bytes key;
   Bytes data;
   /// The rule's expressions as the kernel sent them: netlink attributes.

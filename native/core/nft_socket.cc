@@ -22,15 +22,48 @@ std::uint16_t request_of(ObjectKind kind) noexcept {
     case ObjectKind::rule: return NFT_MSG_GETRULE;
     case ObjectKind::set: return NFT_MSG_GETSET;
     case ObjectKind::element: return NFT_MSG_GETSETELEM;
+    case ObjectKind::counter: return NFT_MSG_GETOBJ;
   }
   return NFT_MSG_GETTABLE;
 }
 
 }  // namespace
 
-Outcome Socket::apply(const Plan& plan) {
+Outcome Socket::apply(const Plan& plan, std::optional<std::uint32_t> generation) {
+  Outcome outcome = send_batch(plan, generation);
+  if (outcome.error == -EPERM || outcome.error == -EOPNOTSUPP || outcome.error == -ERESTART) outcome.text = explain(outcome, plan);
+  return outcome;
+}
+
+/// These numbers mean several things; which, the table says.
+std::string Socket::explain(const Outcome& outcome, const Plan& plan) {
+  if (outcome.error == -ERESTART) return "the ruleset is not of the generation that this was planned for";
+  if (outcome.operation < 0) return outcome.error == -EPERM ? "needs CAP_NET_ADMIN" : outcome.text;
+  const Operation& operation = plan[static_cast<std::size_t>(outcome.operation)];
+  std::vector<Object> tables;
+  if (dump(ObjectKind::table, operation.table, "", tables).error != 0) tables.clear();
+  const std::uint32_t owner = tables.empty() ? 0 : tables.front().owner;
+  if (outcome.error == -EPERM) {
+    return owner == 0 || owner == port() ? outcome.text : "the table " + operation.table + " is owned by another process (netlink port " + std::to_string(owner) + ")";
+  }
+  const auto* table = std::get_if<Table>(&operation.what);
+  if (table == nullptr || table->flags == 0) return outcome.text;
+  if (tables.empty()) return "the kernel does not know these flags of a table (persist: Linux 6.9)";
+  return "the table " + operation.table + " was made without an owner: it can be owned only when it is removed and made again";
+}
+
+Outcome Socket::knows_flags(std::uint32_t flags, bool& known) {
+  // What comes behind the table fails, so that no table is made; a kernel that does not know the flags fails before.
+  const std::string name = "holdfast-probe-" + std::to_string(port());
+  const Outcome outcome = send_batch({{name, "", "", Table{flags}}, {name, "none", "", Remove{}}}, std::nullopt);
+  known = outcome.operation == 1;
+  const bool answered = known || (outcome.operation == 0 && (outcome.error == -EOPNOTSUPP || outcome.error == -EINVAL));
+  return answered ? Outcome{} : outcome;
+}
+
+Outcome Socket::send_batch(const Plan& plan, std::optional<std::uint32_t> generation) {
   const std::uint32_t first = sequence_;
-  const Batch batch = encode(plan, first);
+  const Batch batch = encode(plan, first, generation);
   if (!batch.problem.empty()) return {-EINVAL, batch.operations.back(), batch.problem};
   if (batch.operations.empty()) return {};
   const auto messages = static_cast<std::uint32_t>(batch.operations.size());
@@ -64,6 +97,7 @@ int Socket::ask(std::uint16_t type, std::uint16_t flags, const std::string& tabl
   // The table is attribute 1 of each kind, the set attribute 2 of elements (and of rules a chain, which we do not name).
   if (!table.empty()) writer.put_string(NFTA_SET_ELEM_LIST_TABLE, table);
   if (!set.empty()) writer.put_string(NFTA_SET_ELEM_LIST_SET, set);
+  if (type == NFT_MSG_GETOBJ) writer.put_u32(NFTA_OBJ_TYPE, NFT_OBJECT_COUNTER);
   writer.end_message();
   return socket_.send(writer.take());
 }

@@ -33,16 +33,22 @@ class Socket {
 
   /// All of the plan at once, or nothing: returns when the kernel has done it or refused it. EINVAL without a kernel's word: the plan is
   /// none. ENOBUFS: there were more errors than fit the buffer; nothing happened. EMSGSIZE: the batch is larger than any buffer.
-  Outcome apply(const Plan& plan);
+  /// With the generation that it was planned for: -ERESTART, and nothing happens, when someone has changed the ruleset since.
+  Outcome apply(const Plan& plan, std::optional<std::uint32_t> generation = std::nullopt);
 
   /// All objects of a kind in every family and table, or with `table` in ours (inet) of that name; `element` needs `set`. Begun again, up to
   /// 5 times, when the kernel says that something changed meanwhile; then EINTR.
   Outcome dump(ObjectKind kind, const std::string& table, const std::string& set, std::vector<Object>& objects);
 
-  /// A number that grows with each change that anyone makes to the ruleset.
+  /// Whether the kernel knows these flags of a table: owner and persist (6) from Linux 6.9 on. Makes nothing.
+  Outcome knows_flags(std::uint32_t flags, bool& known);
+
+  /// A number that grows by one with each batch that anyone applies to the ruleset of the namespace.
   Outcome generation(std::uint32_t& id);
 
  private:
+  Outcome send_batch(const Plan& plan, std::optional<std::uint32_t> generation);
+  std::string explain(const Outcome& outcome, const Plan& plan);
   Outcome dump_once(ObjectKind kind, const std::string& table, const std::string& set, Dump& dump);
   int ask(std::uint16_t type, std::uint16_t flags, const std::string& table, const std::string& set, std::uint32_t sequence);
 

@@ -1,38 +1,7 @@
-/** A register, a key, a modulus; the name of a set or a chain; bytes that are compared or masked. */
-export type NftValue = number | string | Uint8Array;
+import type { RuleOperation } from '../../domain/dataplane/ruleset.js';
 
-/** Its name and its values in the order of the catalogue, native/core/nft_expression.cc. */
-export type NftExpression = readonly [name: string, ...values: NftValue[]];
-
-/** One step on an object of the family inet. `set.fields` are the lengths of a concatenated key's parts, each padded to 4 bytes. */
-export type NftOperation = { readonly table: string } & (
-  | { readonly kind: 'table'; readonly flags?: number }
-  | { readonly kind: 'chain'; readonly chain: string }
-  | { readonly kind: 'chain'; readonly chain: string; readonly type: string; readonly hook: number; readonly priority: number }
-  | { readonly kind: 'rule'; readonly chain: string; readonly expressions: readonly NftExpression[] }
-  | {
-      readonly kind: 'set';
-      readonly set: string;
-      readonly flags?: number;
-      readonly keyType: number;
-      readonly fields: readonly number[];
-      readonly dataType?: number;
-      readonly dataBytes?: number;
-      readonly size?: number;
-      readonly timeoutMs?: number;
-    }
-  | {
-      readonly kind: 'add-elements' | 'delete-elements';
-      readonly set: string;
-      readonly keyBytes: number;
-      readonly dataBytes?: number;
-      /** Key, data, key, data …, or keys alone. */
-      readonly packed: Uint8Array;
-      /** Of a verdict map: where each key goes to. */
-      readonly chains?: readonly string[];
-    }
-  | { readonly kind: 'remove'; readonly chain?: string; readonly set?: string }
-);
+/** One step on a table of the family inet; `flags` of NFT_TABLE_F_*: owner is 2, persist 4. */
+export type NftOperation = { readonly table: string } & (RuleOperation | { readonly kind: 'table'; readonly flags?: number });
 
 /** What the kernel has; without what its kind does not have. */
 export interface NftObject {
@@ -40,6 +9,12 @@ export interface NftObject {
   readonly table: string;
   readonly chain?: string;
   readonly set?: string;
+  /** Of a named counter, with what it has counted. */
+  readonly counter?: string;
+  readonly packets?: number;
+  readonly bytes?: number;
+  /** Of an ingress chain. */
+  readonly device?: string;
   readonly flags: number;
   /** The netlink port of the socket that owns the table. */
   readonly owner?: number;
@@ -49,6 +24,8 @@ export interface NftObject {
   readonly hook?: number;
   readonly priority?: number;
   readonly policy?: number;
+  /** Of an element that goes by itself. */
+  readonly expiresMs?: number;
   readonly key?: Uint8Array;
   readonly data?: Uint8Array;
   /** A rule's, as netlink attributes. */
@@ -61,10 +38,15 @@ export interface NftObject {
  * operations, that one's index as `operation`.
  */
 export interface NftSocket {
-  /** All at once or nothing; returns when it is done. */
-  apply(plan: readonly NftOperation[]): void;
+  /**
+   * All at once or nothing; returns when it is done. With the generation that it was planned for: `ERESTART` when anyone has changed the ruleset
+   * since. `EPERM` and `EOPNOTSUPP` say whether a right, the kernel or the table's owner is in the way.
+   */
+  apply(plan: readonly NftOperation[], generation?: number): void;
+  /** Whether the kernel knows these flags of a table: 6, owner and persist, from Linux 6.9 on. */
+  knowsFlags(flags: number): boolean;
   /** Of every table, or of the table of that name in the family inet; elements are those of a table's set. */
-  dump(kind: 'table' | 'chain' | 'rule' | 'set', table?: string): readonly NftObject[];
+  dump(kind: 'table' | 'chain' | 'rule' | 'set' | 'counter', table?: string): readonly NftObject[];
   dump(kind: 'element', table: string, set: string): readonly NftObject[];
   /** Grows by one with each batch that anyone applies. */
   generation(): number;

@@ -10,7 +10,15 @@ export type RuleExpression = readonly [name: string, ...values: RuleValue[]];
  */
 export type RuleOperation =
   | { readonly kind: 'chain'; readonly chain: string }
-  | { readonly kind: 'chain'; readonly chain: string; readonly type: string; readonly hook: number; readonly priority: number }
+  | {
+      readonly kind: 'chain';
+      readonly chain: string;
+      readonly type: string;
+      readonly hook: number;
+      readonly priority: number;
+      /** Of an ingress hook (5): whose packets it sees. Before Linux 6.16 the chain needs the device, and goes with it. */
+      readonly device?: string;
+    }
   | { readonly kind: 'rule'; readonly chain: string; readonly expressions: readonly RuleExpression[] }
   | {
       readonly kind: 'set';
@@ -32,8 +40,19 @@ export type RuleOperation =
       readonly packed: Uint8Array;
       /** Of a verdict map: where each key goes to. */
       readonly chains?: readonly string[];
+      /** How it goes there; `goto` when left out. */
+      readonly verdict?: 'goto' | 'jump';
+      /** What each element lives, of a set with time-outs. */
+      readonly timeoutMs?: number;
     }
-  | { readonly kind: 'remove'; readonly chain?: string; readonly set?: string };
+  /** A named counter, which keeps what it has counted while rules come and go; once more changes nothing. Rules count by `['object', 1, NAME]`. */
+  | { readonly kind: 'counter'; readonly counter: string }
+  /** All rules of the chain or all elements of the set, which stay themselves. */
+  | { readonly kind: 'flush'; readonly chain: string }
+  | { readonly kind: 'flush'; readonly set: string }
+  /** With `handle` one rule of the chain. */
+  | { readonly kind: 'remove'; readonly chain: string; readonly handle: number }
+  | { readonly kind: 'remove'; readonly chain?: string; readonly set?: string; readonly counter?: string };
 
 /** All of it at once, or nothing. */
 export type RuleBatch = readonly RuleOperation[];

@@ -35,7 +35,8 @@ export interface Conntrack {
 
   /**
    * Makes both ends of each TCP flow say something, also when they are idle, by an empty segment with wrong numbers that rules leave untracked by its
-   * packet mark. A rule that rejects the flow's packets then resets either end. An end answers one in 500 ms. Flows of other protocols are passed over.
+   * packet mark. A rule that rejects the flow's packets then resets either end. Flows of other protocols are passed over. An end answers one such segment in 500 ms, also of those that came before: whoever
+   * must reach both ends of all calls once more after 600 ms, for flows that are closed (8) as well, as one end's reset closes the flow.
    */
   challenge(flows: Flows, packetMark: number, options: CallOptions): Promise<ChallengeTally>;
 }

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addonPath, loadAddon } from '../../../src/adapters/dataplane/addon.js';
-import type { NftExpression, NftOperation } from '../../../src/adapters/dataplane/nft-addon.js';
+import type { NftOperation } from '../../../src/adapters/dataplane/nft-addon.js';
+import type { RuleExpression } from '../../../src/domain/dataplane/ruleset.js';
 
 const addon = loadAddon();
 const namespace = `holdfast-nft-${process.pid}`;
@@ -26,7 +27,7 @@ describe('what is no plan is refused before the kernel sees it', () => {
         { kind: 'table', table },
         { kind: 'flow', table },
       ],
-      'operation 1: kind must be table, chain, rule, set, add-elements, delete-elements or remove',
+      'operation 1: kind must be table, chain, rule, set, counter, add-elements, delete-elements, flush or remove',
     ],
     ['flags', [{ kind: 'table', table, flags: -1 }], 'operation 0: flags must be an integer from 0 to 4294967295'],
     ['no expressions', [{ kind: 'rule', table, chain: 'c' }], 'operation 0: expressions must be an array'],
@@ -66,7 +67,7 @@ describe('what is no plan is refused before the kernel sees it', () => {
       new TypeError('elements are those of a table and a set, other kinds have no set'),
     );
     expect(() => Reflect.apply(socket.dump, socket, ['flow'])).toThrow(
-      new TypeError('kind must be table, chain, rule, set or element'),
+      new TypeError('kind must be table, chain, rule, set, element or counter'),
     );
     socket.close();
     socket.close();
@@ -78,7 +79,7 @@ describe('what is no plan is refused before the kernel sees it', () => {
 function services(): readonly NftOperation[] {
   const vip = [10, 192, 0, 2, 6, 0, 0, 0, 0, 80, 0, 0];
   const packed = [0, 1, 2].flatMap((slot) => [...vip, slot, 0, 0, 0, 127, 0, 0, 1, 0x46, 0x50 + slot, 0, 0]);
-  const expressions: readonly NftExpression[] = [
+  const expressions: readonly RuleExpression[] = [
     ['meta-load', 15, 1],
     ['cmp', 1, 0, Uint8Array.of(2)],
     ['payload', 8, 1, 16, 4],
