@@ -14,8 +14,13 @@ import type { MachineReader } from './machine-reader.js';
 const COMMAND_MS = 4_000;
 /** Sources of a machine are a handful; what a broken file names beyond is not asked. */
 const MAX_ASKED = 32;
+/** apt follows as many (apt-transport-http(1)): mirrors send to what is near. */
+const MAX_REDIRECTS = 10;
 const SOURCES = '/etc/apt/sources.list';
 const SOURCE_FOLDER = '/etc/apt/sources.list.d';
+const SETTINGS = '/etc/apt/apt.conf';
+const SETTING_FOLDER = '/etc/apt/apt.conf.d';
+const PROXY = /^\s*Acquire::https?::(proxy|proxy-auto-detect)\b/im;
 
 export interface NetworkProberParts {
   readonly files: MachineReader;
@@ -47,13 +52,13 @@ export class NetworkProber {
     return udpEcho === undefined ? undefined : askUdpEcho(udpEcho, signal);
   }
 
-  /** Undefined where there is no apt. */
+  /** Undefined where there is no apt. Not asked where apt has a proxy of its own: what comes to us says nothing of it. */
   async repositories({ asksRepositories }: Wanted, signal: AbortSignal): Promise<readonly RepositoryState[] | undefined> {
     const sources = await this.#sources();
-    if (sources === undefined || asksRepositories !== true) return sources;
+    if (sources === undefined || asksRepositories !== true || (await this.#hasProxy())) return sources;
     const asked = sources.filter(({ uri }) => /^https?:/.test(uri)).slice(0, MAX_ASKED);
     const states = asked.map(async (source): Promise<RepositoryState> => {
-      const answer = await this.#ask(releaseUrl(source), signal);
+      const answer = await this.#follow(releaseUrl(source), signal);
       if ('failed' in answer) return { ...source, answer: { failed: answer.failed } };
       const isSigned = answer.status === 200 && answer.begin.startsWith(SIGNED);
       return { ...source, answer: { status: answer.status, isSigned } };
@@ -75,6 +80,25 @@ export class NetworkProber {
 
   #ask(url: string, signal: AbortSignal): Promise<Answer> {
     return askHttp({ url, now: () => this.#parts.clock.now() }, signal);
+  }
+
+  async #follow(url: string, signal: AbortSignal): Promise<Answer> {
+    let answer = await this.#ask(url, signal);
+    for (let redirect = 0; redirect < MAX_REDIRECTS; redirect++) {
+      const next = 'failed' in answer || answer.location === undefined ? null : URL.parse(answer.location, answer.url);
+      if (next === null || !/^https?:$/.test(next.protocol)) break;
+      answer = await this.#ask(next.href, signal);
+    }
+    return answer;
+  }
+
+  async #hasProxy(): Promise<boolean> {
+    const { files } = this.#parts;
+    const names = (await files.names(SETTING_FOLDER)) ?? [];
+    const texts = await Promise.all(
+      [SETTINGS, ...names.map((name) => `${SETTING_FOLDER}/${name}`)].map((path) => files.text(path)),
+    );
+    return texts.some((text) => text !== undefined && PROXY.test(text));
   }
 
   async #said(argv: readonly [string, ...string[]], options: CallOptions): Promise<string | undefined> {

@@ -20,7 +20,7 @@ export const egressChecks: readonly Check[] = [
       if (silent.length === 0) return ok(answers.map(({ url }) => url).join(', '));
       return problem(
         silent.map(({ url, failed }) => `${url}: ${failed}`).join('; '),
-        `let this machine out to it through firewalls and gateways, and try: curl --verbose ${silent[0]?.url}`,
+        `let this machine out to it through firewalls and gateways, and try: curl --verbose ${quoted(silent[0]?.url)}`,
       );
     },
   },
@@ -35,7 +35,7 @@ export const egressChecks: readonly Check[] = [
       const instead = answer.location === undefined ? `status ${answer.status}` : `a redirect to ${answer.location}`;
       return problem(
         `${url} answers ${instead}: a portal stands between`,
-        `log in there, or have this machine exempted; then this has no output: curl --fail ${url}`,
+        `log in there, or have this machine exempted; then this has no output: curl --fail ${quoted(url)}`,
       );
     },
   },
@@ -52,12 +52,14 @@ export const egressChecks: readonly Check[] = [
   {
     name: 'apt',
     wants: 'the repositories of apt are signed, and with `--repositories` answer',
-    judge: ({ repositories }, { asksRepositories }) => {
+    judge: ({ repositories, proxy }, { asksRepositories }) => {
       if (repositories === undefined) return unknown('the sources of apt cannot be read');
       if (repositories.length === 0)
         return warning('apt has no repository: nothing can be installed', 'write them into /etc/apt/sources.list.d/');
       const failed = repositories.filter(({ answer }) => answer !== undefined && refusal(answer) !== undefined);
-      if (failed.length > 0)
+      // apt goes another way than the request did.
+      const hasProxy = Boolean(proxy.http_proxy || proxy.https_proxy || proxy.all_proxy);
+      if (failed.length > 0 && !hasProxy)
         return problem(failed.map(sayRepository).join('; '), `mend ${failed[0]?.file}, then: apt-get update`);
       const [trusted] = repositories.filter(({ isTrusted }) => isTrusted);
       if (trusted !== undefined) {
@@ -66,6 +68,8 @@ export const egressChecks: readonly Check[] = [
       }
       const unread = repositories.filter(({ answer }) => answer === undefined).length;
       if (asksRepositories !== true) return unknown(`${unread} are named; they are asked with --repositories`);
+      if (failed.length > 0 || unread === repositories.length)
+        return unknown('apt comes to them through a proxy, or not by HTTP');
       return ok(`${repositories.length - unread} are signed${unread === 0 ? '' : `, ${unread} not asked`}`);
     },
   },
@@ -97,6 +101,11 @@ export const egressChecks: readonly Check[] = [
     },
   },
 ];
+
+/** For a shell. */
+function quoted(url = ''): string {
+  return `'${url.replaceAll("'", '%27')}'`;
+}
 
 function offsetOf(answer: Answer | undefined): readonly { readonly url: string; readonly offsetMs: number }[] {
   if (answer === undefined || 'failed' in answer || answer.offsetMs === undefined) return [];

@@ -109,8 +109,10 @@ test('clock: by the Date of a target, and of a control plane whose certificate i
 });
 
 describe('apt', () => {
-  const judge = async (line: string) => {
+  const judge = async (line: string, settings = '') => {
     const made = await prober();
+    await mkdir(join(made.folder, 'etc/apt/apt.conf.d'), { recursive: true });
+    await writeFile(join(made.folder, 'etc/apt/apt.conf.d/90own'), settings);
     await mkdir(join(made.folder, 'etc/apt/sources.list.d'), { recursive: true });
     await writeFile(join(made.folder, 'etc/apt/sources.list.d/own.list'), `${line}\n`);
     const wanted = { ...nobody, asksRepositories: true };
@@ -120,9 +122,14 @@ describe('apt', () => {
   test('signed, unsigned, gone and trusted blindly', async () => {
     const url = await web(({ url: path }, response) => {
       if (path === '/dists/signed/InRelease') response.end('-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n');
+      else if (path?.startsWith('/moved/')) response.writeHead(302, { location: path.slice('/moved'.length) }).end();
+      else if (path?.startsWith('/loop/')) response.writeHead(302, { location: path }).end();
       else response.writeHead(404).end();
     });
     expect(await judge(`deb ${url} signed main`)).toBe('ok: 1 are signed');
+    expect(await judge(`deb ${url}moved signed main`)).toBe('ok: 1 are signed');
+    expect(await judge(`deb ${url}loop signed main`)).toBe(`problem: ${url}loop signed: status 302, and nothing signed`);
+    expect(await judge(`deb ${url} bare main`, 'Acquire::http::Proxy "http://192.0.2.1:3128";')).toMatch(/^unknown: .* proxy/);
     expect(await judge(`deb ${url} bare main`)).toBe(`problem: ${url} bare: status 404, and nothing signed`);
     expect(await judge('deb http://127.0.0.1:9 x main')).toContain('problem: http://127.0.0.1:9 x: connect ECONNREFUSED');
     expect(await judge(`deb [trusted=yes] ${url} signed main`)).toMatch(/^warning: .* without a signature$/);

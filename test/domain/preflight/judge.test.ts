@@ -172,6 +172,11 @@ describe('one fault fails one check, with cause and remedy', () => {
       { repositories: [{ ...debian, isTrusted: true }] },
       'apt warning: /etc/apt/sources.list takes http://deb.test/debian bookworm without a signature',
     ],
+    [
+      'a repository behind a proxy',
+      { repositories: [{ ...debian, answer: { failed: 'connect ETIMEDOUT' } }], proxy: { http_proxy: 'http://192.0.2.9:3128' } },
+      'apt unknown: apt comes to them through a proxy, or not by HTTP',
+    ],
     ['no repository', { repositories: [] }, 'apt warning: apt has no repository: nothing can be installed'],
     [
       'no UDP',
