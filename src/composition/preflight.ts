@@ -13,6 +13,8 @@ import { isFit, judgeMachine, refuseSkip } from '../domain/preflight/judge.js';
 import type { Wanted } from '../domain/preflight/model.js';
 
 const REGISTRATION_PORT = 9191 as PortNumber;
+/** RFC 862 */
+const ECHO_PORT = 7 as PortNumber;
 
 /** Checks this machine; needs no daemon and no data directory. */
 export async function preflight({ console, env, signal }: CliContext, options: PreflightOptions): Promise<ExitCode> {
@@ -30,7 +32,8 @@ export async function preflight({ console, env, signal }: CliContext, options: P
   return fit ? exitCodes.done : exitCodes.failed;
 }
 
-function wantedOf({ role, server, ca, caSha256, range }: PreflightOptions): Wanted {
+function wantedOf(options: PreflightOptions): Wanted {
+  const { role, server, ca, caSha256, range, target, knownAnswer, repositories } = options;
   const at = server === undefined ? undefined : hostPort(server, REGISTRATION_PORT);
   if (server !== undefined && at === undefined) throw new UsageError(`--server ${server} is neither host nor host:port`);
   const ranges = range.map((text) => {
@@ -39,5 +42,25 @@ function wantedOf({ role, server, ca, caSha256, range }: PreflightOptions): Want
     return found;
   });
   if (ca === undefined && caSha256 !== undefined) throw new UsageError('--ca-sha256 needs --ca');
-  return { role, server: at, ca: ca === undefined ? undefined : { path: resolve(ca), sha256: caSha256 }, ranges };
+  const udpEcho = options.udpEcho === undefined ? undefined : hostPort(options.udpEcho, ECHO_PORT);
+  if (options.udpEcho !== undefined && udpEcho === undefined)
+    throw new UsageError(`--udp-echo ${options.udpEcho} is neither host nor host:port`);
+  return {
+    role,
+    server: at,
+    ca: ca === undefined ? undefined : { path: resolve(ca), sha256: caSha256 },
+    ranges,
+    targets: target.map((text) => webUrl('--target', text)),
+    knownAnswer: knownAnswer === undefined ? undefined : webUrl('--known-answer', knownAnswer),
+    udpEcho,
+    asksRepositories: repositories,
+  };
+}
+
+function webUrl(option: string, text: string): string {
+  const url = URL.parse(text);
+  const isWeb = url !== null && ['http:', 'https:'].includes(url.protocol) && url.username === '' && url.password === '';
+  if (!isWeb)
+    throw new UsageError(`${option} ${JSON.stringify(text)} is no URL of http or https, as https://registry.example is`);
+  return url.href;
 }

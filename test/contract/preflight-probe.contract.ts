@@ -12,9 +12,10 @@ export function preflightProbeContract(name: string, make: (hostname: string) =>
       expect(await (await make('node-7')).look(NOBODY, options)).toMatchObject({ hostname: 'node-7', proxy: {} });
     });
 
-    test('asks nobody over the network unless a server is named', async () => {
-      const { lookup, way } = await (await make('node-7')).look(NOBODY, options);
-      expect([lookup, way]).toEqual([undefined, undefined]);
+    test('asks nobody over the network that is not named', async () => {
+      const { lookup, way, serverClock, knownAnswer, udpEcho, answers } = await (await make('node-7')).look(NOBODY, options);
+      expect([lookup, way, serverClock, knownAnswer, udpEcho]).toEqual(Array(5).fill(undefined));
+      expect(answers ?? []).toEqual([]);
     });
 
     test('says the same to all who ask at once', async () => {

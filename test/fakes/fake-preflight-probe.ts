@@ -6,9 +6,15 @@ import type { PreflightProbe } from '../../src/ports/preflight/preflight-probe.j
 export class FakePreflightProbe implements PreflightProbe {
   facts: PreflightFacts = { now: 0, proxy: {} };
 
-  async look({ server }: Wanted, { signal }: CallOptions): Promise<PreflightFacts> {
+  async look({ server, targets, knownAnswer: known, udpEcho: echo }: Wanted, { signal }: CallOptions): Promise<PreflightFacts> {
     signal.throwIfAborted();
-    const { lookup, way, ...local } = this.facts;
-    return server === undefined ? local : { ...local, lookup, way };
+    const { lookup, way, serverClock, answers, knownAnswer, udpEcho, ...local } = this.facts;
+    return {
+      ...local,
+      ...(server !== undefined && { lookup, way, serverClock }),
+      ...(targets !== undefined && { answers }),
+      ...(known !== undefined && { knownAnswer }),
+      ...(echo !== undefined && { udpEcho }),
+    };
   }
 }

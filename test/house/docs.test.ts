@@ -154,6 +154,15 @@ describe('docs/cli.md', async () => {
   });
 });
 
+describe('docs/testing.md', () => {
+  test('says of every instruction which test shows it', () => {
+    const documented = rows(doc('testing'), 'instruction');
+    expect(documented.map(([type]) => unquoted(type))).toEqual(catalogue.map(({ type }) => type));
+    for (const path of documented.flatMap(([, paths]) => unquoted(paths).split(', ')))
+      expect(statSync(join(repository, path)).isFile(), path).toBe(true);
+  });
+});
+
 describe('docs/instructions.md', () => {
   const text = doc('instructions');
 

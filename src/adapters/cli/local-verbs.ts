@@ -52,6 +52,11 @@ export interface PreflightOptions {
   readonly caSha256: string | undefined;
   /** CIDRs. */
   readonly range: readonly string[];
+  /** URLs. */
+  readonly target: readonly string[];
+  readonly knownAnswer: string | undefined;
+  readonly udpEcho: string | undefined;
+  readonly repositories: boolean;
   /** Names of checks. */
   readonly skip: readonly string[];
   readonly root: string | undefined;

@@ -17,6 +17,7 @@ import { errnoOf } from '../files/errno.js';
 import { lockHolder } from '../node/older-agent.js';
 import { probeFsync } from './fsync-probe.js';
 import { MachineReader } from './machine-reader.js';
+import { NetworkProber } from './network-prober.js';
 
 /** For each fact that is read here; a dead network mount holds stat(2) for ever. */
 const FACT_MS = 5_000;
@@ -41,17 +42,20 @@ export interface LinuxPreflightProbeParts {
 export class LinuxPreflightProbe implements PreflightProbe {
   readonly #parts: LinuxPreflightProbeParts;
   readonly #files: MachineReader;
+  readonly #others: NetworkProber;
 
   constructor(parts: LinuxPreflightProbeParts) {
     this.#parts = parts;
     this.#files = new MachineReader(parts.root);
+    this.#others = new NetworkProber({ ...parts, files: this.#files });
   }
 
   async look(wanted: Wanted, options: CallOptions): Promise<PreflightFacts> {
-    const [hardware, system, network] = await Promise.all([
+    const [hardware, system, network, egress] = await Promise.all([
       this.#hardware(options),
       this.#system(options),
       this.#network(wanted, options),
+      this.#egress(wanted, options),
     ]);
     options.signal.throwIfAborted();
     const { clock, env } = this.#parts;
@@ -63,6 +67,7 @@ export class LinuxPreflightProbe implements PreflightProbe {
       ...hardware,
       ...system,
       ...network,
+      ...egress,
     };
   }
 
@@ -106,6 +111,18 @@ export class LinuxPreflightProbe implements PreflightProbe {
       ca: async () => (ca === undefined ? undefined : readCa(ca, options)),
       lookup: async () => (server === undefined ? undefined : lookUp(server.host)),
       way: { ms: WAY_MS, read: async (signal: AbortSignal) => (server === undefined ? undefined : findWay(wanted, signal)) },
+    });
+  }
+
+  #egress(wanted: Wanted, options: CallOptions) {
+    const others = this.#others;
+    return facts(options, {
+      answers: (signal) => others.answers(wanted, signal),
+      knownAnswer: (signal) => others.knownAnswer(wanted, signal),
+      serverClock: (signal) => others.serverClock(wanted, signal),
+      repositories: (signal) => others.repositories(wanted, signal),
+      udpEcho: (signal) => others.udpEcho(wanted, signal),
+      firewall: () => others.firewall(options),
     });
   }
 

@@ -1,10 +1,11 @@
+import { egressChecks } from './egress-checks.js';
 import { machineChecks } from './machine-checks.js';
 import type { CheckResult, PreflightFacts, Wanted } from './model.js';
 import { networkChecks } from './network-checks.js';
 import { systemChecks } from './system-checks.js';
 
 /** Every check, in the order of the answer. */
-export const preflightChecks = [...systemChecks, ...machineChecks, ...networkChecks] as const;
+export const preflightChecks = [...systemChecks, ...machineChecks, ...networkChecks, ...egressChecks] as const;
 
 /** One result for each check, whatever came of the others. @param skip names of checks, none of them fatal */
 export function judgeMachine(facts: PreflightFacts, wanted: Wanted, skip: ReadonlySet<string>): readonly CheckResult[] {

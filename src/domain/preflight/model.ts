@@ -1,6 +1,8 @@
 import type { HostNetwork } from '../certificate/host.js';
 import type { Reach } from '../certificate/registration.js';
 import type { HostPort, Ipv4Range } from '../kernel/network.js';
+import type { FirewallTable } from './firewall.js';
+import type { Source } from './repositories.js';
 
 export const preflightRoles = ['control-plane', 'worker'] as const;
 export type PreflightRole = (typeof preflightRoles)[number];
@@ -14,6 +16,14 @@ export interface Wanted {
   readonly ca?: { readonly path: string; readonly sha256?: string | undefined } | undefined;
   /** Ranges that the cluster is to have: of pods, services, the overlay. */
   readonly ranges: readonly Ipv4Range[];
+  /** URLs of http or https that the machine must come to. */
+  readonly targets?: readonly string[] | undefined;
+  /** A URL that answers 204 without content. */
+  readonly knownAnswer?: string | undefined;
+  /** Somebody that sends back what comes by UDP (RFC 862). */
+  readonly udpEcho?: HostPort | undefined;
+  /** Whether the repositories of apt are asked over the network. */
+  readonly asksRepositories?: boolean | undefined;
 }
 
 export interface Filesystem {
@@ -42,6 +52,25 @@ export interface Way {
   /** Whether the server showed a certificate that `--ca` did not sign, or that is not valid now. */
   readonly isDistrusted: boolean;
 }
+
+/** What came of a request; no redirect was followed. `failed` ends a sentence that begins with the URL. */
+export type Answer =
+  | {
+      readonly url: string;
+      readonly status: number;
+      /** Of a redirect. */
+      readonly location?: string | undefined;
+      /** The first bytes of the content, at most 1 KiB. */
+      readonly begin: string;
+      /** How far this machine is ahead of the answer's Date, milliseconds; negative: behind. */
+      readonly offsetMs?: number | undefined;
+    }
+  | { readonly url: string; readonly failed: string };
+
+/** `answer` is absent where it was not asked. */
+export type RepositoryState = Source & {
+  readonly answer?: { readonly status: number; readonly isSigned: boolean } | { readonly failed: string } | undefined;
+};
 
 /** All that is read of a machine, once, so that no two checks contradict. Undefined: it could not be found out. */
 export interface PreflightFacts {
@@ -88,6 +117,13 @@ export interface PreflightFacts {
   readonly fsyncMs?: number | undefined;
   readonly lookup?: Lookup | undefined;
   readonly way?: Way | undefined;
+  readonly answers?: readonly Answer[] | undefined;
+  readonly knownAnswer?: Answer | undefined;
+  /** The server's answer, for its Date only. */
+  readonly serverClock?: Answer | undefined;
+  readonly repositories?: readonly RepositoryState[] | undefined;
+  readonly udpEcho?: 'answered' | { readonly failed: string } | undefined;
+  readonly firewall?: readonly FirewallTable[] | undefined;
 }
 
 export type Verdict =

@@ -39,6 +39,7 @@ const SOUND: Readonly<Record<string, string>> = {
   'proc/sys/net/bridge/bridge-nf-call-iptables': '1\n',
   'sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory pids\n',
   'etc/machine-id': `${'a'.repeat(32)}\n`,
+  'etc/apt/sources.list': 'deb http://deb.test/debian bookworm main\n',
   'etc/resolv.conf': 'nameserver 192.0.2.1\n',
   'var/lib/nothing': '',
 };
@@ -65,6 +66,7 @@ async function machine(): Promise<Machine> {
   host.release = 'ID=debian\nVERSION_ID="12"\n';
   host.on = [{ device: 'eth0', address: '192.0.2.7', prefixLength: 24 }];
   commands.program(['timedatectl'], { stdout: 'yes\n' });
+  commands.program(['iptables', '--list-rules'], { stdout: '-P INPUT ACCEPT\n' });
   const clock = new FakeClock(Date.now());
   return { folder, commands, host, env, probe: new LinuxPreflightProbe({ root, host, commands, clock, env }) };
 }
@@ -107,6 +109,11 @@ test('a sound machine is sound, and keeps nothing of the probe', async () => {
     'dns unknown',
     'reachability unknown',
     'tls unknown',
+    'egress unknown',
+    'captive-portal unknown',
+    'clock-offset unknown',
+    'apt unknown',
+    'udp-egress unknown',
   ]);
   expect(await readdir(join(made.folder, 'var/lib'))).toEqual(['nothing']);
 });
@@ -139,6 +146,12 @@ describe('a broken machine fails just that check', () => {
     ['resolver', 'problem', file('etc/resolv.conf', 'nameserver 127.0.0.53\n')],
     ['capabilities', 'problem', file('proc/self/status', 'CapEff:\t00000000a80425fb\n')],
     ['limits', 'warning', file('proc/self/limits', 'Max open files  1024  4096  files\n')],
+    ['apt', 'warning', file('etc/apt/sources.list', 'deb [trusted=yes] http://deb.test/debian bookworm main\n')],
+    [
+      'firewall',
+      'problem',
+      ({ commands }) => commands.program(['iptables', '--list-rules'], { stdout: '-P INPUT ACCEPT\n-A INPUT -p tcp -j DROP\n' }),
+    ],
     ['clock', 'warning', ({ commands }) => commands.program(['timedatectl'], { stdout: 'no\n' })],
     [
       'ranges',
@@ -221,7 +234,9 @@ describe('the way to the control plane', () => {
     const [own, other] = [await tempFolder(), await tempFolder()];
     const pair = throwawayCertificate(own, ['IP:127.0.0.1']);
     throwawayCertificate(other, ['IP:127.0.0.1']);
-    const server = createServer({ ...pair, ALPNProtocols: ['h2'] }, (socket) => socket.on('error', () => {}));
+    const server = createServer({ ...pair, ALPNProtocols: ['h2'] }, (socket) =>
+      socket.on('error', () => {}).once('data', () => socket.end()),
+    );
     const port = await listening(server);
     expect(await states(to(port, join(own, 'cert.pem')))).toEqual(['ca ok', 'dns ok', 'reachability ok', 'tls ok']);
     expect(await states(to(port, join(other, 'cert.pem')))).toEqual(['ca ok', 'dns ok', 'reachability ok', 'tls problem']);

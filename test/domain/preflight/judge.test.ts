@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { hostPort, ipv4Range, type PortNumber } from '../../../src/domain/kernel/network.js';
 import { isFit, judgeMachine, preflightChecks, refuseSkip } from '../../../src/domain/preflight/judge.js';
-import type { PreflightFacts, Wanted } from '../../../src/domain/preflight/model.js';
+import type { Answer, PreflightFacts, RepositoryState, Wanted } from '../../../src/domain/preflight/model.js';
+import { readIptables } from '../../../src/domain/preflight/read-iptables.js';
 
 const GIB = 1024 ** 3;
 const NOW = 1_800_000_000_000;
@@ -11,8 +12,23 @@ const worker: Wanted = {
   server: hostPort('control.test', 9191 as PortNumber),
   ca: { path: '/ca.crt' },
   ranges: pods === undefined ? [] : [pods],
+  targets: ['https://registry.test/'],
+  knownAnswer: 'http://known.test/204',
+  udpEcho: hostPort('echo.test', 7 as PortNumber),
+  asksRepositories: true,
 };
 const controlPlane: Wanted = { ...worker, role: 'control-plane' };
+
+const target: Answer = { url: 'https://registry.test/', status: 404, begin: 'no', offsetMs: 400 };
+const known: Answer = { url: 'http://known.test/204', status: 204, begin: '' };
+const debian: RepositoryState = {
+  file: '/etc/apt/sources.list',
+  uri: 'http://deb.test/debian',
+  suite: 'bookworm',
+  isTrusted: false,
+  answer: { status: 200, isSigned: true },
+};
+const input = (rule: string) => [readIptables(`-P INPUT ACCEPT\n-N ufw-user-input\n-A INPUT -j ufw-user-input\n${rule}\n`)];
 
 const sound: PreflightFacts = {
   now: NOW,
@@ -43,6 +59,12 @@ const sound: PreflightFacts = {
   fsyncMs: 1,
   lookup: { addresses: 1, ms: 3 },
   way: { reach: { stage: 'through' }, isDistrusted: false },
+  answers: [target],
+  knownAnswer: known,
+  serverClock: { url: 'https://control.test:9191', status: 415, begin: '', offsetMs: -900 },
+  repositories: [debian],
+  udpEcho: 'answered',
+  firewall: [],
 };
 
 /** `check state finding` of all that are not well. */
@@ -109,6 +131,62 @@ describe('one fault fails one check, with cause and remedy', () => {
       'no inodes',
       { filesystems: [{ path: '/var', freeBytes: 40 * GIB, inodes: 100, freeInodes: 4 }] },
       'disk problem: /var has 4 inodes free',
+    ],
+    [
+      'no way out',
+      { answers: [{ url: 'https://registry.test/', failed: 'connect ECONNREFUSED 192.0.2.1:443' }] },
+      'egress problem: https://registry.test/: connect ECONNREFUSED 192.0.2.1:443',
+    ],
+    [
+      'a portal that redirects',
+      { knownAnswer: { ...known, status: 302, location: 'http://login.test/' } },
+      'captive-portal problem: http://known.test/204 answers a redirect to http://login.test/: a portal stands between',
+    ],
+    [
+      'a portal that answers itself',
+      { knownAnswer: { ...known, status: 200, begin: '<html>' } },
+      'captive-portal problem: http://known.test/204 answers status 200: a portal stands between',
+    ],
+    [
+      'a clock that is behind',
+      { answers: [{ ...target, offsetMs: -61_000 }], serverClock: undefined },
+      'clock-offset warning: 61 s behind https://registry.test/',
+    ],
+    [
+      'a clock of another day',
+      { answers: [], serverClock: { url: 'https://control.test:9191', status: 415, begin: '', offsetMs: 86_400_000 } },
+      'clock-offset problem: 86400 s ahead of https://control.test:9191: certificates are refused',
+    ],
+    [
+      'a repository that is gone',
+      { repositories: [{ ...debian, answer: { failed: 'getaddrinfo ENOTFOUND deb.test' } }] },
+      'apt problem: http://deb.test/debian bookworm: getaddrinfo ENOTFOUND deb.test',
+    ],
+    [
+      'a repository that nobody signs',
+      { repositories: [debian, { ...debian, suite: 'own', answer: { status: 404, isSigned: false } }] },
+      'apt problem: http://deb.test/debian own: status 404, and nothing signed',
+    ],
+    [
+      'a repository that is trusted blindly',
+      { repositories: [{ ...debian, isTrusted: true }] },
+      'apt warning: /etc/apt/sources.list takes http://deb.test/debian bookworm without a signature',
+    ],
+    [
+      'a repository behind a proxy',
+      { repositories: [{ ...debian, answer: { failed: 'connect ETIMEDOUT' } }], proxy: { http_proxy: 'http://192.0.2.9:3128' } },
+      'apt unknown: apt comes to them through a proxy, or not by HTTP',
+    ],
+    ['no repository', { repositories: [] }, 'apt warning: apt has no repository: nothing can be installed'],
+    [
+      'no UDP',
+      { udpEcho: { failed: 'nothing came back in 3 attempts of 1 s' } },
+      'udp-egress problem: echo.test:7: nothing came back in 3 attempts of 1 s: the overlay would not come through either',
+    ],
+    [
+      'a rule of ufw',
+      { firewall: input('-A ufw-user-input -p tcp -m tcp --dport 10250 -j DROP') },
+      'firewall problem: TCP 10250: ufw filter ufw-user-input: -A ufw-user-input -p tcp -m tcp --dport 10250 -j DROP',
     ],
     ['a low limit', { openFiles: 1024 }, 'limits warning: a process may open 1024 files: connections are refused beyond'],
     ['no resolver', { nameservers: [] }, 'resolver problem: /etc/resolv.conf names no server'],
