@@ -6,6 +6,7 @@
 
 #include "address_functions.h"
 #include "arguments.h"
+#include "dns_object.h"
 #include "errno_error.h"
 #include "local_routes.h"
 #include "nft_object.h"
@@ -60,6 +61,7 @@ Napi::Value set_local_routes_value(const Napi::CallbackInfo& info) {
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("Proxy", ProxyObject::define(env));
+  exports.Set("DnsResponder", DnsObject::define(env));
   exports.Set("NftSocket", NftObject::define(env));
   exports.Set("setLocalRoutes", Napi::Function::New(env, set_local_routes_value, "setLocalRoutes"));
   set_address_functions(env, exports);

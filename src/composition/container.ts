@@ -46,6 +46,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     container.get(Subsystems.l4),
     container.get(Subsystems.health),
     container.get(Subsystems.dnsZone),
+    container.get(Subsystems.dnsFeed),
     container.get(Subsystems.dns),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { BindFailure } from '../../ports/dataplane/data-plane.js';
+import type { NativeDnsResponder, NativeQuestion } from '../dns/dns-addon.js';
 import type { NftSocket } from './nft-addon.js';
 
 export type NativeEvent =
@@ -56,6 +57,7 @@ export interface NativeAddress {
 
 export interface Addon {
   readonly Proxy: new (settings: Partial<ProxySettings>, onEvent: (event: NativeEvent) => void) => NativeProxy;
+  readonly DnsResponder: new (threads: number, onQuestion?: (question: NativeQuestion) => void) => NativeDnsResponder;
   readonly NftSocket: new () => NftSocket;
   /** Upper bounds of the histograms' classes but the last, seconds. */
   readonly timeBounds: { readonly dial: readonly number[]; readonly connection: readonly number[] };
