@@ -5,7 +5,7 @@ import type { ListenerTraffic, NodeStatus, OverlayStatus, VipStatus } from '../.
 import { BalancerMetrics } from './balancer-metrics.js';
 import { CountedHistogram } from './counted-histogram.js';
 import { DaemonMetrics, type DaemonSources, replace } from './daemon-metrics.js';
-import { type DnsFigure, DnsMetrics } from './dns-metrics.js';
+import { type DnsFigures, DnsMetrics } from './dns-metrics.js';
 import { type LinkFigures, LinkMetrics } from './link-metrics.js';
 import { MetricsPage, type RenderedMetrics } from './metrics-page.js';
 import { OverlayMetrics } from './overlay-metrics.js';
@@ -18,7 +18,7 @@ export interface MetricSources extends DaemonSources {
   /** Endpoints that this node checks, and how its checks ended. */
   readonly checks: () => { readonly targets: number; readonly succeeded: number; readonly failed: number };
   readonly reconciles: () => { readonly runs: number; readonly seconds: number };
-  readonly dns: () => readonly DnsFigure[];
+  readonly dns: () => DnsFigures;
   /** Of a node of a fleet. */
   readonly link?: () => LinkFigures;
   /** Of a node of a fleet. */
