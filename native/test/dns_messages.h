@@ -25,11 +25,14 @@ inline std::string wire_name(std::string_view text) {
 
 /// A message with one question of class IN, for the sections' bytes to be put behind it.
 inline Bytes message_of(std::uint16_t id, std::uint16_t flags, std::string_view name, std::uint8_t type, std::uint8_t answers = 0, std::uint8_t additional = 0) {
+  constexpr std::size_t kHead = 12;
   const std::string wire = wire_name(name);
   Bytes bytes{static_cast<std::uint8_t>(id >> 8), static_cast<std::uint8_t>(id), static_cast<std::uint8_t>(flags >> 8), static_cast<std::uint8_t>(flags),
               0, 1, 0, answers, 0, 0, 0, additional};
-  bytes.insert(bytes.end(), wire.begin(), wire.end());
-  bytes.insert(bytes.end(), {0, type, 0, 1});
+  bytes.resize(kHead + wire.size() + 4);
+  std::copy(wire.begin(), wire.end(), bytes.begin() + kHead);
+  bytes[kHead + wire.size() + 1] = type;
+  bytes[kHead + wire.size() + 3] = 1;
   return bytes;
 }
 
