@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "conntrack_functions.h"
 #include "descriptor_functions.h"
+#include "dns_object.h"
 #include "errno_error.h"
 #include "local_routes.h"
 #include "nft_object.h"
@@ -63,6 +64,7 @@ Napi::Value set_local_routes_value(const Napi::CallbackInfo& info) {
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("Proxy", ProxyObject::define(env));
+  exports.Set("DnsResponder", DnsObject::define(env));
   exports.Set("NftSocket", NftObject::define(env));
   exports.Set("NftWatcher", NftWatcherObject::define(env));
   exports.Set("setLocalRoutes", Napi::Function::New(env, set_local_routes_value, "setLocalRoutes"));

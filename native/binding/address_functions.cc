@@ -1,6 +1,5 @@
 #include "address_functions.h"
 
-#include <arpa/inet.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,15 +13,6 @@ namespace holdfast::binding {
 namespace {
 
 constexpr double kMostFds = 2147483647.0;
-
-net::SocketAddress address_argument(const Napi::CallbackInfo& info, std::size_t index) {
-  const std::string text = string_argument(info, index, "address");
-  net::SocketAddress address;
-  address.family = text.find(':') == std::string::npos ? net::Family::ipv4 : net::Family::ipv6;
-  const int family = address.family == net::Family::ipv4 ? AF_INET : AF_INET6;
-  if (::inet_pton(family, text.c_str(), address.bytes.data()) != 1) throw Napi::TypeError::New(info.Env(), "address must be an IP address");
-  return address;
-}
 
 /// The value of a call that answers a negative errno.
 int checked(Napi::Env env, const char* call, int result) {

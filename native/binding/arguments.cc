@@ -1,5 +1,7 @@
 #include "arguments.h"
 
+#include <arpa/inet.h>
+
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -55,6 +57,15 @@ Napi::Function function_argument(const Napi::CallbackInfo& info, std::size_t ind
   const Napi::Value value = info[index];
   if (!value.IsFunction()) refuse(info.Env(), name, "a function");
   return value.As<Napi::Function>();
+}
+
+net::SocketAddress address_argument(const Napi::CallbackInfo& info, std::size_t index) {
+  const std::string text = string_argument(info, index, "address");
+  net::SocketAddress address;
+  address.family = text.find(':') == std::string::npos ? net::Family::ipv4 : net::Family::ipv6;
+  const int family = address.family == net::Family::ipv4 ? AF_INET : AF_INET6;
+  if (::inet_pton(family, text.c_str(), address.bytes.data()) != 1) throw Napi::TypeError::New(info.Env(), "address must be an IP address");
+  return address;
 }
 
 std::span<const std::uint8_t> bytes_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name) {

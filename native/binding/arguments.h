@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "socket_address.h"
+
 namespace holdfast::binding {
 
 /// Each throws a TypeError that names the argument and what it must be.
@@ -17,6 +19,8 @@ double integer_property(const Napi::Object& object, const char* name, double lea
 double number_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
 std::string string_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
 Napi::Function function_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
+/// An IP address in text, without a port.
+net::SocketAddress address_argument(const Napi::CallbackInfo& info, std::size_t index);
 /// Valid until control returns to JavaScript.
 std::span<const std::uint8_t> bytes_argument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
 

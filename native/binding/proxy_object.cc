@@ -2,6 +2,7 @@
 
 #include "arguments.h"
 #include "call_back.h"
+#include "one_call.h"
 #include "table_codec.h"
 #include "values.h"
 
@@ -15,23 +16,6 @@ constexpr double kMostThreads = 64;
 constexpr double kLongestMs = 86'400'000;
 /// A worker that polls for longer takes its core from others for no gain.
 constexpr double kLongestPollUs = 1'000;
-
-/// Calls a function on the JavaScript thread once, from any thread; keeps the process alive until then.
-class OneCall {
- public:
-  OneCall(Napi::Env env, const char* name)
-      : function_(Napi::ThreadSafeFunction::New(env, Napi::Function(), name, 0, 1)) {}
-
-  template <typename Call>
-  void operator()(Call call) const {
-    const auto status = function_.NonBlockingCall([call = std::move(call)](Napi::Env env, Napi::Function) { call(env); });
-    // When the environment is ending, the refused call was the release.
-    if (status != napi_closing) function_.Release();
-  }
-
- private:
-  Napi::ThreadSafeFunction function_;
-};
 
 proxy::Settings settings_argument(const Napi::CallbackInfo& info, std::size_t index) {
   const Napi::Object given = object_argument(info, index, "settings");

@@ -5,22 +5,6 @@
 namespace holdfast::binding {
 namespace {
 
-const char* reason_name(proxy::BindFailure reason) {
-  switch (reason) {
-    case proxy::BindFailure::address_in_use:
-      return "address_in_use";
-    case proxy::BindFailure::permission_denied:
-      return "permission_denied";
-    case proxy::BindFailure::address_unavailable:
-      return "address_unavailable";
-    case proxy::BindFailure::fd_limit:
-      return "fd_limit";
-    case proxy::BindFailure::other:
-      break;
-  }
-  return "other";
-}
-
 /// Exact to 2^53: bytes of 9 PB.
 double number(std::uint64_t value) { return static_cast<double>(value); }
 
@@ -45,6 +29,22 @@ Napi::Array seconds_value(Napi::Env env, const proxy::Bounds& bounds) {
 }
 
 }  // namespace
+
+const char* reason_name(proxy::BindFailure reason) {
+  switch (reason) {
+    case proxy::BindFailure::address_in_use:
+      return "address_in_use";
+    case proxy::BindFailure::permission_denied:
+      return "permission_denied";
+    case proxy::BindFailure::address_unavailable:
+      return "address_unavailable";
+    case proxy::BindFailure::fd_limit:
+      return "fd_limit";
+    case proxy::BindFailure::other:
+      break;
+  }
+  return "other";
+}
 
 Napi::Object event_value(Napi::Env env, const proxy::Event& event) {
   const Napi::Object value = Napi::Object::New(env);

@@ -7,6 +7,9 @@
 
 namespace holdfast::binding {
 
+/// As src/ports/dataplane/data-plane.ts has them.
+const char* reason_name(proxy::BindFailure reason);
+
 /// `{ type: 'drained', id, address, port, closed }`, `{ type: 'ejected' | 'returned', id, address, port }` or `{ type: 'accept_paused', detail }`.
 Napi::Object event_value(Napi::Env env, const proxy::Event& event);
 

@@ -49,6 +49,7 @@ function subsystemsInOrder(container: Container): readonly Subsystem[] {
     ...(container.isBound(Subsystems.kernelPath) ? [container.get(Subsystems.kernelPath)] : []),
     container.get(Subsystems.health),
     container.get(Subsystems.dnsZone),
+    container.get(Subsystems.dnsFeed),
     container.get(Subsystems.dns),
     new ServerSubsystem('admin', container.get(Servers.admin)),
     container.get(Subsystems.metrics),

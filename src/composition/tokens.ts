@@ -32,6 +32,7 @@ import type { InstructionBodies } from '../app/dispatch/instruction-bodies.js';
 import type { InstructionBook } from '../app/dispatch/instruction-book.js';
 import type { OutputRelay } from '../app/dispatch/output-relay.js';
 import type { ZoneAnswers } from '../app/dns/zone-answers.js';
+import type { ZoneFeed } from '../app/dns/zone-feed.js';
 import type { DnsmasqEffect } from '../app/dnsmasq/dnsmasq-effect.js';
 import type { EtcdMembershipService } from '../app/etcd/etcd-membership-service.js';
 import type { Cordons } from '../app/fleet/cordons.js';
@@ -78,6 +79,7 @@ import type { DataPlane } from '../ports/dataplane/data-plane.js';
 import type { HealthProber } from '../ports/dataplane/health-prober.js';
 import type { ListenPortMemory } from '../ports/dataplane/listen-port-memory.js';
 import type { PacketFilter } from '../ports/dataplane/packet-filter.js';
+import type { DnsResponder } from '../ports/dns/dns-responder.js';
 import type { AdminCertificates } from '../ports/driving/admin-certificates.js';
 import type { BalancerStatus } from '../ports/driving/api-balancer.js';
 import type { Explainer } from '../ports/driving/explainer.js';
@@ -123,6 +125,7 @@ export const Ports = {
   pathMoves: token<PathMoves>('port.pathMoves'),
   /** Whoever carries them. */
   listeners: token<CarriedListeners>('port.listeners'),
+  dnsResponder: token<DnsResponder>('port.dnsResponder'),
   healthProber: token<HealthProber>('port.healthProber'),
   listenPortMemory: token<ListenPortMemory>('port.listenPortMemory'),
 };
@@ -152,6 +155,7 @@ export const Subsystems = {
   metrics: token<OptionalServerSubsystem>('subsystem.metrics'),
   health: token<HealthSubsystem>('subsystem.health'),
   dnsZone: token<ZoneAnswers>('subsystem.dnsZone'),
+  dnsFeed: token<ZoneFeed>('subsystem.dnsFeed'),
   dns: token<OptionalServerSubsystem>('subsystem.dns'),
 };
 

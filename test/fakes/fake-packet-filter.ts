@@ -135,6 +135,12 @@ function perform({ chains, sets }: FakeTable, operation: RuleOperation): string 
       return undefined;
     case 'remove':
       return remove({ chains, sets }, operation);
+    case 'counter':
+      return undefined;
+    case 'flush':
+      if ('set' in operation) sets.get(operation.set)?.elements.clear();
+      else chains.get(operation.chain)?.rules.splice(0);
+      return undefined;
     default: {
       const set = sets.get(operation.set);
       return set === undefined ? `there is no set ${operation.set}` : change(set, chains, operation);
@@ -142,7 +148,9 @@ function perform({ chains, sets }: FakeTable, operation: RuleOperation): string 
   }
 }
 
-function remove({ chains, sets }: FakeTable, { chain, set }: Extract<RuleOperation, { kind: 'remove' }>): string | undefined {
+function remove({ chains, sets }: FakeTable, operation: Extract<RuleOperation, { kind: 'remove' }>): string | undefined {
+  if ('handle' in operation) return 'rules have no handles here';
+  const { chain, set } = operation;
   if (set !== undefined) return sets.delete(set) ? undefined : `there is no set ${set}`;
   if (chain === undefined) return 'a table goes by `remove` of the port';
   const used = [...sets.values()].some(({ facts, elements }) => facts.dataBytes === 0 && [...elements.values()].includes(chain));

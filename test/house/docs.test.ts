@@ -221,7 +221,16 @@ test('docs/metrics.md has every metric with its type and labels, and no other', 
   const metrics = new PrometheusMetrics({
     status: () => status,
     listeners: () => [traffic, { ...traffic, protocol: 'udp' as const }],
-    dns: () => [{ type: 'A', rcode: 'NOERROR', count: 3 }],
+    dns: () => ({
+      ...{
+        queries: [{ type: 'A', rcode: 'NOERROR', count: 3 }],
+        cacheHits: 0,
+        handedUp: 0,
+        droppedQuestions: 0,
+        droppedAnswers: 0,
+      },
+      ...{ truncated: 0, names: 0, cached: 0 },
+    }),
     checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     outbox: () => outbox,
     reconciles: () => none,

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Protocol } from '../../domain/dataplane/model.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { BindFailure } from '../../ports/dataplane/data-plane.js';
+import type { NativeDnsResponder, NativeQuestion } from '../dns/dns-addon.js';
 import type { ConntrackFunctions } from './conntrack-addon.js';
 import type { NftChanges, NftSocket, NftWatcher } from './nft-addon.js';
 
@@ -71,6 +72,7 @@ export interface NativeAddress {
 
 export interface Addon extends ConntrackFunctions {
   readonly Proxy: new (settings: Partial<ProxySettings>, onEvent: (event: NativeEvent) => void) => NativeProxy;
+  readonly DnsResponder: new (threads: number, onQuestion?: (question: NativeQuestion) => void) => NativeDnsResponder;
   readonly NftSocket: new (descriptor?: number) => NftSocket;
   readonly NftWatcher: new (ownPort: number, onChange: (changes: NftChanges) => void) => NftWatcher;
   /** Upper bounds of the histograms' classes but the last, seconds. */

@@ -1,8 +1,9 @@
-import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { AgentError } from '../../domain/kernel/errors.js';
-import { type AddressPort, formatAddressPort } from '../../domain/kernel/network.js';
+import { type AddressPort, formatAddressPort, type IpAddress, portNumber } from '../../domain/kernel/network.js';
+import type { BindFailure } from '../../ports/dataplane/data-plane.js';
+import type { DnsResponder } from '../../ports/dns/dns-responder.js';
 import type { NameAnswers } from '../../ports/driving/name-answers.js';
 import type { DrivingServer } from '../../ports/driving/server.js';
 import type { Logger } from '../../ports/logger.js';
@@ -17,12 +18,14 @@ export interface DnsServerParts {
   readonly listen: AddressPort | 'off';
   /** Whether another port will do when this one is taken. */
   readonly mayMove: boolean;
+  /** By UDP; started before this server is. */
+  readonly responder: DnsResponder;
+  /** By TCP. */
   readonly answers: NameAnswers;
   readonly logger: Logger;
 }
 
 interface Bound {
-  readonly udp: UdpSocket;
   readonly tcp: Server;
   readonly port: number;
 }
@@ -55,7 +58,7 @@ export class DnsServer implements DrivingServer {
         if (failure !== undefined) logger.warn(`dns: ${failure.facts.problem}; names are answered on ${this.address} instead`);
         return;
       } catch (error) {
-        const problem = `${formatAddressPort(listen.address, port)} cannot be bound: ${errnoOf(error) ?? String(error)}`;
+        const problem = `${formatAddressPort(listen.address, port)} cannot be bound: ${reasonOf(error)}`;
         failure ??= new AgentError('dns.not_served', { problem }, { cause: error });
       }
     }
@@ -66,39 +69,28 @@ export class DnsServer implements DrivingServer {
     const bound = this.#bound;
     this.#bound = undefined;
     if (bound === undefined) return;
-    bound.udp.close();
+    this.#parts.responder.listen([]);
     const closed = once(bound.tcp, 'close');
     bound.tcp.close();
     for (const connection of this.#connections) connection.destroy();
     await closed;
   }
 
-  async #bind(address: string, wanted: number): Promise<Bound> {
+  async #bind(address: IpAddress, wanted: number): Promise<Bound> {
     const tcp = createServer((socket) => this.#accept(socket));
     tcp.maxConnections = MAX_CONNECTIONS;
     tcp.listen({ host: address, port: wanted, exclusive: true });
     await once(tcp, 'listening');
     const bound = tcp.address();
-    const port = bound === null || typeof bound === 'string' ? wanted : bound.port;
-    const udp = createSocket(address.includes(':') ? 'udp6' : 'udp4');
-    try {
-      udp.bind({ address, port, exclusive: true });
-      await once(udp, 'listening');
-    } catch (error) {
-      udp.close();
+    const port = portNumber(bound === null || typeof bound === 'string' ? wanted : bound.port);
+    const [udp] = port === undefined ? [] : this.#parts.responder.listen([{ address, port }]);
+    if (port === undefined || udp?.listening !== true) {
       tcp.close();
       await once(tcp, 'close');
-      throw error;
+      throw new UdpNotBound(udp?.listening === false ? udp.reason : 'other');
     }
-    const { logger } = this.#parts;
-    tcp.on('error', (error) => logger.warn('dns: a connection could not be accepted', { error }));
-    udp.on('error', (error) => logger.warn('dns: a datagram could not be sent or received', { error }));
-    udp.on('message', (query, { address: from, port: fromPort }) => {
-      const answered = this.#parts.answers.answer(query, 'udp');
-      // A failure to send is of that asker alone, who asks again.
-      if (answered !== undefined) udp.send(answered, fromPort, from, () => {});
-    });
-    return { udp, tcp, port };
+    tcp.on('error', (error) => this.#parts.logger.warn('dns: a connection could not be accepted', { error }));
+    return { tcp, port };
   }
 
   #accept(socket: Socket): void {
@@ -107,3 +99,21 @@ export class DnsServer implements DrivingServer {
     new TcpQueries(socket, (query) => this.#parts.answers.answer(query, 'tcp')).serve();
   }
 }
+
+class UdpNotBound extends Error {
+  readonly reason: BindFailure;
+
+  constructor(reason: BindFailure) {
+    super(`UDP: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/** As the kernel names it, whichever of the two could not be bound. */
+function reasonOf(error: unknown): string {
+  return error instanceof UdpNotBound ? (errnos[error.reason] ?? error.message) : (errnoOf(error) ?? String(error));
+}
+
+const errnos: Partial<Record<BindFailure, string>> = {
+  ...{ address_in_use: 'EADDRINUSE', permission_denied: 'EACCES', address_unavailable: 'EADDRNOTAVAIL', fd_limit: 'EMFILE' },
+};

@@ -5,7 +5,7 @@ import type { ListenerTraffic, NodeStatus, OverlayStatus, VipStatus } from '../.
 import { BalancerMetrics } from './balancer-metrics.js';
 import { CountedHistogram } from './counted-histogram.js';
 import { DaemonMetrics, type DaemonSources, replace } from './daemon-metrics.js';
-import { type DnsFigure, DnsMetrics } from './dns-metrics.js';
+import { type DnsFigures, DnsMetrics } from './dns-metrics.js';
 import { type KernelPathFigures, KernelPathMetrics } from './kernel-path-metrics.js';
 import { type LinkFigures, LinkMetrics } from './link-metrics.js';
 import { MetricsPage, type RenderedMetrics } from './metrics-page.js';
@@ -19,7 +19,7 @@ export interface MetricSources extends DaemonSources {
   /** Endpoints that this node checks, and how its checks ended. */
   readonly checks: () => { readonly targets: number; readonly succeeded: number; readonly failed: number };
   readonly reconciles: () => { readonly runs: number; readonly seconds: number };
-  readonly dns: () => readonly DnsFigure[];
+  readonly dns: () => DnsFigures;
   /** Where the kernel carries services. */
   readonly kernelPath?: () => KernelPathFigures;
   /** Of a node of a fleet. */

@@ -6,6 +6,7 @@ import type { DomainName } from '../../domain/dns/name.js';
 import { servicesOf, Zone } from '../../domain/dns/zone.js';
 import type { IpAddress } from '../../domain/kernel/network.js';
 import { ZERO_REVISION } from '../../domain/log/model.js';
+import type { DnsCount } from '../../ports/dns/dns-responder.js';
 import type { DnsTransport, NameAnswers } from '../../ports/driving/name-answers.js';
 import type { StateView } from '../../ports/log/state-view.js';
 import type { Subsystem } from '../agent/subsystem.js';
@@ -18,34 +19,26 @@ export interface ZoneAnswersParts {
   readonly server?: IpAddress | undefined;
 }
 
-export interface DnsCount {
-  /** `A`, `TYPE65`; `none` where there was no question that could be read. */
-  readonly type: string;
-  /** `NOERROR`; `none` where nothing was sent. */
-  readonly rcode: string;
-  readonly count: number;
-}
-
 /** Types of questions that are counted apart: whoever asks could make as many series as there are numbers. */
 const COUNTED: ReadonlySet<string> = new Set(['A', 'AAAA', 'SRV', 'PTR', 'SOA', 'NS', 'TXT', 'ANY', 'none']);
 
 /** Answers for the names of the services that the log holds, as of the moment in which it is asked. */
 export class ZoneAnswers implements Subsystem, NameAnswers {
   readonly name = 'dns-zone';
+  readonly zone: Zone;
   readonly #view: StateView;
-  readonly #zone: Zone;
   readonly #counts = new Map<string, DnsCount>();
   #unsubscribe: () => void = () => {};
 
   constructor({ view, origin, server }: ZoneAnswersParts) {
     this.#view = view;
-    this.#zone = new Zone({ origin, state: view.state, server });
+    this.zone = new Zone({ origin, state: view.state, server });
   }
 
   async start(): Promise<void> {
     const { state } = this.#view;
-    this.#unsubscribe = this.#view.onChange(({ services }) => this.#zone.update(services));
-    this.#zone.update(servicesOf(state));
+    this.#unsubscribe = this.#view.onChange(({ services }) => this.zone.update(services));
+    this.zone.update(servicesOf(state));
   }
 
   async ready(signal: AbortSignal): Promise<void> {
@@ -58,7 +51,7 @@ export class ZoneAnswers implements Subsystem, NameAnswers {
 
   answer(query: Uint8Array, transport: DnsTransport): Uint8Array | undefined {
     const asked = decodeMessage(query);
-    const { message, udpBytes } = answer(this.#zone, asked);
+    const { message, udpBytes } = answer(this.zone, asked);
     this.#count('problem' in asked ? undefined : asked, message);
     if (message === undefined) return undefined;
     return transport === 'udp' ? encodeMessage(message, udpBytes) : encodeMessage(message);

@@ -8,13 +8,16 @@ import { NodePorts, Ports, Root, Servers, Subsystems, UseCases } from '../tokens
 export const metricsModule = new ContainerModule(({ bind }) => {
   bind(Servers.metrics)
     .toResolvedValue(
-      ({ mode, config }, agent, l4, health, zone, outbox, logger, container) => {
+      ({ mode, config }, agent, l4, health, zone, responder, outbox, logger, container) => {
         const metrics = new PrometheusMetrics({
           // Asked for at the scrape: operations show the metrics' address, so neither can be built first.
           status: () => container.get(UseCases.operations).status(),
           listeners: () => container.get(UseCases.operations).traffic().listeners,
           checks: () => health.counts(),
-          dns: () => zone.counts(),
+          dns: () => {
+            const { answered, ...figures } = responder.stats();
+            return { ...figures, queries: [...answered, ...zone.counts()] };
+          },
           outbox: () => outbox.stats(),
           reconciles: () => l4.reconciles(),
           ...(container.isBound(Subsystems.kernelPath)
@@ -28,7 +31,17 @@ export const metricsModule = new ContainerModule(({ bind }) => {
         const pending = () => pendingOf(agent);
         return new PrometheusServer({ listen: config.metricsListen, mayMove: mode === 'dev', metrics, pending, logger });
       },
-      [Root.facts, Root.agent, Subsystems.l4, Subsystems.health, Subsystems.dnsZone, Ports.outbox, Ports.logger, Root.container],
+      [
+        Root.facts,
+        Root.agent,
+        Subsystems.l4,
+        Subsystems.health,
+        Subsystems.dnsZone,
+        Ports.dnsResponder,
+        Ports.outbox,
+        Ports.logger,
+        Root.container,
+      ],
     )
     .inSingletonScope();
   bindMetricsSubsystem(bind);

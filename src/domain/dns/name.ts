@@ -7,7 +7,12 @@ export const MAX_NAME_BYTES = 255;
 
 /** Names are the same when these are: case is of ASCII letters only, whatever else a byte is (RFC 4343). */
 export function nameKey(name: DomainName): string {
-  return formatName(name).replace(/[A-Z]+/g, (upper) => upper.toLowerCase());
+  return lowered(formatName(name));
+}
+
+/** As names are compared. */
+export function lowerCase(name: DomainName): DomainName {
+  return name.map(lowered);
 }
 
 /** As people write it, with the final dot; what would be read as something else is escaped (RFC 1035, 5.1). */
@@ -31,6 +36,10 @@ export function nameBytes(name: DomainName): number {
 /** `10.192.0.2` is `2.0.192.10.in-addr.arpa` (RFC 1035, 3.5). */
 export function reverseOf(ipv4: string): DomainName {
   return [...ipv4.split('.').reverse(), 'in-addr', 'arpa'];
+}
+
+function lowered(text: string): string {
+  return text.replace(/[A-Z]+/g, (upper) => upper.toLowerCase());
 }
 
 function escapeLabel(label: string): string {

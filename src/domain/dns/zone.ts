@@ -1,8 +1,18 @@
-import { containsRange, type IpAddress, type Ipv4Range, ipAddress, ipv4Range, isIpv6 } from '../kernel/network.js';
+import {
+  containsRange,
+  type IpAddress,
+  type Ipv4Range,
+  ipAddress,
+  ipv4Range,
+  ipv4ToNumber,
+  isIpv6,
+  numberToIpv4,
+} from '../kernel/network.js';
 import { type QualifiedName, qualifiedName, type ServicePort, type ServiceResource } from '../resource/model.js';
 import type { ClusterState } from '../resource/state.js';
 import { classes, type ResourceRecord, types } from './model.js';
-import { type DomainName, nameKey, reverseOf } from './name.js';
+import { type DomainName, lowerCase, nameKey, reverseOf } from './name.js';
+import type { ReadyApex } from './ready.js';
 import { addressData, nameData, serviceData, soaData, textData } from './records.js';
 
 /** Names and numbers change with the services: nobody keeps an answer for longer, whether there is one or not. */
@@ -10,6 +20,9 @@ export const ZONE_TTL = 5;
 const REFRESH = 3_600;
 const RETRY = 600;
 const EXPIRE = 86_400;
+
+/** As an address is written in a name (RFC 1035, 3.5). */
+const OCTET = /^(0|[1-9]\d{0,2})$/;
 
 export type Found =
   /** Of the zone, and what it holds of the type; all of it for ANY. */
@@ -51,11 +64,14 @@ export class Zone {
   readonly #apex: readonly ResourceRecord[];
   /** Services that have names, by namespace: a name above others is there (RFC 4592, 2.2.2). */
   readonly #named = new Map<string, Set<QualifiedName>>();
+  readonly #mailbox: DomainName;
+  #apexes: { readonly vipRange: string | undefined; readonly all: readonly ReadyApex[] } | undefined;
 
   constructor({ origin, state, server }: ZoneParts) {
     this.#origin = origin;
     this.#originKeys = keysOf(origin);
     this.#state = state;
+    this.#mailbox = ['hostmaster', ...origin];
     const own = server === undefined ? [] : [addressRecord(origin, server)];
     this.#apex = [record(origin, types.NS, nameData(origin)), record(origin, types.TXT, textData('holdfast')), ...own];
   }
@@ -70,6 +86,52 @@ export class Zone {
       if (named.size === 0) this.#named.delete(namespace);
       else this.#named.set(namespace, named);
     }
+  }
+
+  /** Names that are there for the sake of a service; undefined when it has none. */
+  namesOf(service: QualifiedName): readonly DomainName[] | undefined {
+    const named = this.#service(service);
+    if (named === undefined) return undefined;
+    const { metadata, spec } = named.resource;
+    const owner: DomainName = [metadata.name, metadata.namespace, ...this.#origin];
+    const protocols = new Set(spec.ports.map(({ protocol }) => protocol));
+    return [
+      owner,
+      ...[...protocols].map((protocol) => [`_${protocol}`, ...owner]),
+      ...new Map(
+        spec.ports.map(({ name, protocol }) => [`${name} ${protocol}`, [`_${name}`, `_${protocol}`, ...owner]]),
+      ).values(),
+      ...(isIpv6(named.address) ? [] : [reverseOf(named.address)]),
+    ];
+  }
+
+  /** Undefined when no service of the namespace has a name. */
+  nameOfNamespace(namespace: string): DomainName | undefined {
+    return this.#named.has(namespace) ? [namespace, ...this.#origin] : undefined;
+  }
+
+  get origin(): DomainName {
+    return this.#origin;
+  }
+
+  /** Grows with every change of the state, modulo 2^32 (RFC 1982). */
+  get serial(): number {
+    return Number(this.#state.revision % 2n ** 32n);
+  }
+
+  /** Where this zone and the reverse ones of its addresses begin; the same object until they change. */
+  apexes(): readonly ReadyApex[] {
+    const { vipRange } = this.#state;
+    if (this.#apexes === undefined || this.#apexes.vipRange !== vipRange) {
+      const reverse = vipRange === undefined ? [] : reverseApexes(vipRange).map((name) => this.#readyApex(name, true));
+      this.#apexes = { vipRange, all: [this.#readyApex(this.#origin, false), ...reverse] };
+    }
+    return this.#apexes.all;
+  }
+
+  #readyApex(name: DomainName, isReverse: boolean): ReadyApex {
+    const numbers = { refresh: REFRESH, retry: RETRY, expire: EXPIRE, ttl: ZONE_TTL };
+    return { name: lowerCase(name), server: lowerCase(this.#origin), mailbox: lowerCase(this.#mailbox), ...numbers, isReverse };
   }
 
   /** @param type of a record, or ANY */
@@ -119,12 +181,14 @@ export class Zone {
     const numbers = keys.slice(0, -2).reverse();
     if (!isIn(range, numbers, octets)) return undefined;
     const apexLabels = octets + 2;
-    if (numbers.length < 4) return { records: [], apexLabels };
+    const isAbove = numbers.length < 4 && numbers.every((label) => OCTET.test(label));
+    if (isAbove) return { records: [], apexLabels };
     const address = numbers.length === 4 ? ipAddress(numbers.join('.')) : undefined;
     const service = address === undefined ? undefined : this.#state.vips.get(address)?.service;
     const named = service === undefined ? undefined : this.#service(service);
     // Of a range smaller than /24 each address is a zone, and a zone is there.
-    if (named === undefined || named.address !== address) return { records: octets === 4 ? [] : undefined, apexLabels };
+    if (named === undefined || named.address !== address)
+      return { records: octets === numbers.length ? [] : undefined, apexLabels };
     const { name, namespace } = named.resource.metadata;
     const leadsTo = nameData([name, namespace, ...this.#origin]);
     return { records: [record(reverseOf(named.address), types.PTR, leadsTo)], apexLabels };
@@ -137,11 +201,9 @@ export class Zone {
     return this.#state.vips.get(address)?.releasedAt === undefined ? { resource, address } : undefined;
   }
 
-  /** Its serial may only grow, modulo 2^32 (RFC 1982). */
   #soa(apex: DomainName): ResourceRecord {
-    const mailbox: DomainName = ['hostmaster', ...this.#origin];
-    const serial = Number(this.#state.revision % 2n ** 32n);
-    return record(apex, types.SOA, soaData(this.#origin, mailbox, [serial, REFRESH, RETRY, EXPIRE, ZONE_TTL]));
+    const numbers = [this.serial, REFRESH, RETRY, EXPIRE, ZONE_TTL];
+    return record(apex, types.SOA, soaData(this.#origin, this.#mailbox, numbers));
   }
 }
 
@@ -154,9 +216,21 @@ export function servicesOf(state: ClusterState): readonly QualifiedName[] {
 
 /** Whether the network of the first `octets` numbers is one of the range. */
 function isIn(range: Ipv4Range, numbers: readonly string[], octets: number): boolean {
-  if (numbers.length < octets || !numbers.every((label) => /^(0|[1-9]\d{0,2})$/.test(label))) return false;
+  if (numbers.length < octets || !numbers.slice(0, octets).every((label) => OCTET.test(label))) return false;
   const network = ipv4Range(`${[...numbers.slice(0, octets), '0', '0', '0'].slice(0, 4).join('.')}/${octets * 8}`);
   return network !== undefined && containsRange(range, network);
+}
+
+/** The domains that hold nothing but addresses of the range: 128 at most. */
+function reverseApexes(vipRange: string): readonly DomainName[] {
+  const range = ipv4Range(vipRange);
+  if (range === undefined) return [];
+  const octets = Math.ceil(range.prefixLength / 8);
+  const step = 2 ** (32 - octets * 8);
+  const first = ipv4ToNumber(range.network) ?? 0;
+  return Array.from({ length: 2 ** (octets * 8 - range.prefixLength) }, (_, index) =>
+    reverseOf(numberToIpv4(first + index * step)).slice(4 - octets),
+  );
 }
 
 function keysOf(name: DomainName): readonly string[] {

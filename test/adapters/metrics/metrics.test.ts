@@ -30,7 +30,16 @@ function setUp(parts: Partial<PrometheusServerParts> = {}) {
     status: () => operations.status(),
     listeners: () => state.listeners,
     outbox: () => ({ depth: 4, capacity: 10, dropped: state.dropped, nextSequence: outboxSequence(5n) }),
-    dns: () => [{ type: 'A', rcode: 'NOERROR', count: 3 }],
+    dns: () => ({
+      ...{
+        queries: [{ type: 'A', rcode: 'NOERROR', count: 3 }],
+        cacheHits: 1,
+        handedUp: 2,
+        droppedQuestions: 4,
+        droppedAnswers: 5,
+      },
+      ...{ truncated: 6, names: 7, cached: 8 },
+    }),
     checks: () => ({ targets: 0, succeeded: 0, failed: 0 }),
     reconciles: () => ({ runs: state.runs, seconds: 0.5 }),
   });
@@ -110,6 +119,10 @@ describe('the text', () => {
       'holdfast_endpoints{namespace="default",service="a",port="http",state="ejected"}': 0,
       'holdfast_endpoints_declared{namespace="default",service="a",port="http"}': 2,
       'holdfast_dns_queries_total{type="A",rcode="NOERROR"}': 3,
+      'holdfast_dns_dropped_total{what="question"}': 4,
+      'holdfast_dns_dropped_total{what="answer"}': 5,
+      ...{ holdfast_dns_cache_hits_total: 1, holdfast_dns_handed_up_total: 2, holdfast_dns_truncated_total: 6 },
+      ...{ holdfast_dns_names: 7, holdfast_dns_cached: 8 },
       holdfast_connection_limit: 4_096,
       holdfast_health_targets: 0,
       'holdfast_health_checks_total{result="succeeded"}': 0,

@@ -48,7 +48,16 @@ function metricsOf(listeners: () => readonly ListenerTraffic[], link?: () => Lin
   return new PrometheusMetrics({
     status: () => status,
     listeners,
-    dns: () => [{ type: 'A', rcode: 'NOERROR', count: 3 }],
+    dns: () => ({
+      ...{
+        queries: [{ type: 'A', rcode: 'NOERROR', count: 3 }],
+        cacheHits: 1,
+        handedUp: 2,
+        droppedQuestions: 4,
+        droppedAnswers: 5,
+      },
+      ...{ truncated: 6, names: 7, cached: 8 },
+    }),
     checks: () => ({ targets: 3, succeeded: 20, failed: 1 }),
     outbox: () => ({ depth: 0, capacity: 1, dropped: 0n, nextSequence: 1n as never }),
     reconciles: () => ({ runs: 0, seconds: 0 }),
