@@ -93,7 +93,7 @@ export class KernelPathSubsystem implements Subsystem, ProblemSource {
     this.#surroundings = new KernelSurroundings({ ...parts, filter, now: () => clock.now() });
     this.#flows = new FlowKeeper({
       ...{ conntrack, clock, random, logger },
-      ...{ carriedMark: marks.ours, cutMark: marks.cut, untrackedMark: marks.proxy },
+      ...{ carriedMark: marks.ours, cutMark: marks.cut, untrackedMark: marks.injected },
       carried: (target) => this.#byTarget.get(target),
       drained: (id, endpoint, cut) =>
         this.#report('info', `service ${id}`, `endpoint ${endpoint} drained; connections cut: ${cut}`),

@@ -48,8 +48,6 @@ const sizes: Readonly<
   local: (family) => ({ key: addressBytes[family] }),
   hairpin: (family) => ({ key: 2 * addressBytes[family] }),
   proxied: (family) => ({ key: serviceKeyBytes[family] }),
-  untracked: (family) => ({ key: serviceKeyBytes[family] }),
-  gone: (family) => ({ key: serviceKeyBytes[family] }),
 };
 export type ElementSet = keyof typeof sizes;
 

@@ -6,11 +6,11 @@ export interface FilterMarks {
   readonly ours: number;
   /** Of a flow that is to end: its next packet is answered by a reset. */
   readonly cut: number;
-  /** SO_MARK of the proxy's sockets to endpoints: such flows are not tracked. */
-  readonly proxy: number;
+  /** SO_MARK of segments that we send for both ends of a flow to answer: they are not tracked. */
+  readonly injected: number;
 }
 
-export const defaultMarks: FilterMarks = { ours: 0x2000_0000, cut: 0x4000_0000, proxy: 0x0f11_d001 };
+export const defaultMarks: FilterMarks = { ours: 0x2000_0000, cut: 0x4000_0000, injected: 0x0f11_d001 };
 
 export interface FilterSettings {
   /** Of services' addresses: who has no endpoint is refused there. */
@@ -43,16 +43,6 @@ export function setName(name: FilterSetName, family: Family): string {
 
 /**
  * `service`: class of a service. `class`: chain of a class. `endpoint`: of service and slot. `affinity`: slot that a client had last. `local`:
- * instances of this node; `hairpin`: each with itself. `proxied`: services that the proxy answers; `untracked`: those of them of which no
- * flow is tracked any more. `gone`: endpoints whose drain is over.
+ * instances of this node; `hairpin`: each with itself. `proxied`: services that the proxy answers.
  */
-export type FilterSetName =
-  | 'service'
-  | 'class'
-  | 'endpoint'
-  | 'affinity'
-  | 'local'
-  | 'hairpin'
-  | 'proxied'
-  | 'untracked'
-  | 'gone';
+export type FilterSetName = 'service' | 'class' | 'endpoint' | 'affinity' | 'local' | 'hairpin' | 'proxied';

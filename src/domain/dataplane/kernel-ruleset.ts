@@ -16,13 +16,12 @@ import type { RuleBatch, RuleExpression, RuleOperation } from './ruleset.js';
 // linux/netfilter.h, linux/netfilter/nf_tables.h, linux/netfilter/nf_conntrack_common.h
 const hooks = { prerouting: 0, input: 1, forward: 2, output: 3, postrouting: 4 } as const;
 const meta = { mark: 3, nfproto: 15, l4proto: 16 } as const;
-const ct = { state: 0, mark: 3, protocol: 10, sourcePort: 11, source: { 4: 19, 6: 21 } } as const;
+const ct = { state: 0, mark: 3 } as const;
 const states = { related: 4, new: 8 } as const;
 const compare = { equal: 0, unequal: 1 } as const;
 const verdicts = { drop: 0, accept: 1, jump: -3, goto: -4, return: -5 } as const;
 const setFlags = { map: 8, timeout: 16, dynamic: 32 } as const;
 const VERDICT_DATA = 0xffff_ff00;
-const REPLY = 1;
 const NETWORK_HEADER = 1;
 const TRANSPORT_HEADER = 2;
 const [TCP, UDP] = [6, 17];
@@ -151,8 +150,6 @@ function sets(family: Family): readonly RuleOperation[] {
     plain('local', addressType, [address]),
     plain('hairpin', concatenated(addressType, addressType), [address, address]),
     plain('proxied', serviceType, service),
-    plain('untracked', serviceType, service),
-    plain('gone', serviceType, service),
   ];
 }
 
@@ -258,27 +255,11 @@ function fromServiceAddress(range: Ipv4Range): RuleOperation {
   return rule('nat-post', ...isFamily(4), ...isIn(range, layouts[4].source), ['masquerade']);
 }
 
-/** Flows of the proxy's own sockets cost less without conntrack; both directions or neither. */
-function untracking({ proxy }: FilterMarks): readonly RuleOperation[] {
-  const untracked = (chain: string, family: Family) =>
-    rule(chain, ...isFamily(family), ...serviceKey(family), ['member', setName('untracked', family), FIRST, 0], ['notrack']);
+/** Segments of our own that are to be answered belong to no flow. */
+function untracking({ injected }: FilterMarks): readonly RuleOperation[] {
   return [
-    ...baseChain('raw-pre', 'filter', hooks.prerouting, -300),
-    ...families.map((family) => untracked('raw-pre', family)),
-    rule(
-      'raw-pre',
-      ['fib', FIRST, 3, 2],
-      ['cmp', FIRST, compare.equal, word(2)],
-      ...isTcp(),
-      ...flags(SYN_AND_ACK),
-      ['cmp', FIRST, compare.unequal, Uint8Array.of(SYN)],
-      ['socket', 1, FIRST],
-      ['cmp', FIRST, compare.equal, word(proxy)],
-      ['notrack'],
-    ),
     ...baseChain('raw-out', 'filter', hooks.output, -300),
-    rule('raw-out', ['meta-load', meta.mark, FIRST], ['cmp', FIRST, compare.equal, word(proxy)], ['notrack']),
-    ...families.map((family) => untracked('raw-out', family)),
+    rule('raw-out', ['meta-load', meta.mark, FIRST], ['cmp', FIRST, compare.equal, word(injected)], ['notrack']),
   ];
 }
 
@@ -313,16 +294,6 @@ function refusal(range: Ipv4Range): readonly RuleOperation[] {
 
 /** Before translation (priority mangle): a reset that is made later goes to a client under the endpoint's address, and is not heeded. */
 function cutting({ cut }: FilterMarks): readonly RuleOperation[] {
-  const gone = (family: Family): RuleOperation =>
-    rule(
-      'cut-check',
-      ...isFamily(family),
-      ['ct-direction-load', ct.source[family], FIRST, REPLY],
-      ['ct-load', ct.protocol, layouts[family].protocol],
-      ['ct-direction-load', ct.sourcePort, layouts[family].port, REPLY],
-      ['member', setName('gone', family), FIRST, 0],
-      verdict('goto', 'cut'),
-    );
   return [
     { kind: 'chain', chain: 'cut' },
     // What we send ourselves carries the flow's entry.
@@ -339,7 +310,6 @@ function cutting({ cut }: FilterMarks): readonly RuleOperation[] {
       ['cmp', FIRST, compare.unequal, word(0)],
       verdict('goto', 'cut'),
     ),
-    ...families.map(gone),
     ...baseChain('cut-pre', 'filter', hooks.prerouting, -150, ['cut-check']),
     ...baseChain('cut-out', 'filter', hooks.output, -150, ['cut-check']),
   ];

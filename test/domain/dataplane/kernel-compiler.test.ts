@@ -148,14 +148,12 @@ describe('a packet', () => {
     expect(filter.trace(packet({ flags: 0x10, flow: { ...flow, state: 'related' } })).verdict).toBe('passes');
   });
 
-  test('of a service that the proxy answers goes to the proxy, and untracked when no flow is tracked any more', async () => {
+  test('of a service that the proxy answers goes to the proxy', async () => {
     const { filter } = await loaded();
-    const key = { kind: 'add-elements' as const, keyBytes: 12, packed: Uint8Array.of(10, 192, 0, 2, 6, 0, 0, 0, 0, 80, 0, 0) };
-    await filter.apply([[{ ...key, set: 'proxied4' }]], options);
-    expect(filter.trace(packet())).toMatchObject({ verdict: 'passes', tracked: true });
-    await filter.apply([[{ ...key, set: 'untracked4' }]], options);
-    expect(filter.trace(packet())).toMatchObject({ verdict: 'passes', tracked: false });
-    expect(filter.trace(packet({ from: 'node', source: address('10.9.1.1') }))).toMatchObject({ tracked: false });
+    expect(filter.trace(packet()).verdict).toBe('reset');
+    const packed = Uint8Array.of(10, 192, 0, 2, 6, 0, 0, 0, 0, 80, 0, 0);
+    await filter.apply([[{ kind: 'add-elements', set: 'proxied4', keyBytes: 12, packed }]], options);
+    expect(filter.trace(packet())).toMatchObject({ verdict: 'passes', destination: '10.192.0.2:80' });
   });
 });
 
