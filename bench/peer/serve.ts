@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type DataPath, manifestOf, orderOf } from './manifest.ts';
+import { startNames } from './names.ts';
 import { startNode } from './node.ts';
 
 const PARENT_GONE_MS = 500;
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     path: { type: 'string', default: 'proxy' },
     threads: { type: 'string' },
     'busy-poll': { type: 'string' },
+    'dns-threads': { type: 'string', default: '1' },
     'tcp-only': { type: 'boolean', default: false },
     blocked: { type: 'boolean', default: false },
   },
@@ -40,7 +42,15 @@ function block(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED_MS);
 }
 
+/** Names, where a zone is asked for; nothing otherwise. */
+async function serveNames(signal: AbortSignal): Promise<AsyncDisposable | undefined> {
+  const { RIG_IP, RIG_DNS_PORT, RIG_ZONE } = process.env;
+  if (RIG_DNS_PORT === undefined || RIG_ZONE === undefined) return undefined;
+  return startNames({ listen: `${RIG_IP}:${RIG_DNS_PORT}`, zone: RIG_ZONE, threads: Number(values['dns-threads']) }, signal);
+}
+
 async function serve(signal: AbortSignal): Promise<void> {
+  await using _names = await serveNames(signal);
   const order = orderOf(process.env, values['tcp-only'] ? ['tcp'] : ['tcp', 'udp']);
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-rig-'));
   try {
