@@ -196,7 +196,9 @@ export class KernelPathSubsystem implements Subsystem, ProblemSource {
     const { clock, view } = this.#parts;
     const { revision, vipRange } = view.state;
     const range = vipRange === undefined ? undefined : ipv4Range(vipRange);
-    if (view.state.cursor === undefined || range === undefined) return;
+    if (view.state.cursor === undefined) return;
+    // A control plane without services has no range for them.
+    if (range === undefined) return this.#reached(revision);
     const startedAt = clock.monotonic();
     this.#table ??= new KernelTable(this.#parts.filter, { range, marks: this.#parts.marks });
     const table = this.#table;
@@ -204,9 +206,13 @@ export class KernelPathSubsystem implements Subsystem, ProblemSource {
     if (table.known) await this.#change(table, options);
     else await this.#take(table, options);
     this.#seconds += (clock.monotonic() - startedAt) / 1000;
+    this.#reached(revision);
+    await this.#look(options);
+  }
+
+  #reached(revision: Revision): void {
     this.#applied = revision;
     this.#waiters.reached(revision);
-    await this.#look(options);
   }
 
   #compile(): void {

@@ -62,10 +62,10 @@ function shown(batch: RuleBatch): string {
   return elements.join(' ');
 }
 
-async function setUp({ manageSysctls = true, forward = '0' } = {}) {
+async function setUp({ manageSysctls = true, forward = '0', ranged = true } = {}) {
   const rig = await resourceRig({ following: true });
   const changes = [{ key: VIP_RANGE_KEY, value: JSON.stringify('10.192.0.0/16') }];
-  await rig.log.propose({ changes, preconditions: [] }, options);
+  if (ranged) await rig.log.propose({ changes, preconditions: [] }, options);
   await rig.clock.advance(0);
   const [filter, moves, outbox] = [new ToldFilter(), new PathMoves(), new MemoryOutbox()];
   const sysctls = new FakeSysctls({ [FORWARD]: forward });
@@ -99,6 +99,14 @@ test('ready when the kernel has acknowledged; then only what changes', async () 
   await apply(serviceDocument('b', { endpoints }));
   expect(filter.told).toEqual(['all: +endpoint4 +service4', '+endpoint4 +service4']);
   expect(kernel.figures()).toMatchObject({ services: 2, slots: 2, commits: 2, repairs: 0 });
+  await kernel.stop();
+});
+
+test('ready without a table where the control plane has no services', async () => {
+  const { filter, kernel, start } = await setUp({ ranged: false });
+  await start();
+  await kernel.ready(signal);
+  expect(filter.told).toEqual([]);
   await kernel.stop();
 });
 
