@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "byte_reader.h"
+
 namespace holdfast::dns {
 namespace {
 
@@ -16,46 +18,16 @@ constexpr std::size_t kGroupSize = 5;
 constexpr std::size_t kNameSize = 3;
 constexpr std::size_t kAnswerSize = 10;
 
-struct Malformed {
-  std::string problem;
-};
-
-[[noreturn]] void fail(std::string problem) { throw Malformed{std::move(problem)}; }
-
-class Reader {
+class Reader : public ByteReader {
  public:
-  explicit Reader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
+  using ByteReader::ByteReader;
 
-  std::uint8_t u8() { return take(1)[0]; }
-  std::uint16_t u16() {
-    const auto b = take(2);
-    return static_cast<std::uint16_t>(b[0] | b[1] << 8);
-  }
-  std::uint32_t u32() {
-    const std::uint32_t low = u16();
-    return low | static_cast<std::uint32_t>(u16()) << 16;
-  }
-  std::span<const std::uint8_t> take(std::size_t count) {
-    if (rest_.size() < count) fail("truncated");
-    const auto taken = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return taken;
-  }
-  /// Before anything is reserved for them: a count that the message cannot hold is refused.
-  std::size_t count(std::size_t count, std::size_t size) const {
-    if (rest_.size() / size < count) fail("truncated");
-    return count;
-  }
   std::string id() {
     const auto bytes = take(u16());
     if (bytes.empty()) fail("an empty id");
     return {bytes.begin(), bytes.end()};
   }
   std::string name();
-  bool empty() const { return rest_.empty(); }
-
- private:
-  std::span<const std::uint8_t> rest_;
 };
 
 std::string Reader::name() {

@@ -4,6 +4,8 @@
 #include <set>
 #include <unordered_set>
 
+#include "byte_reader.h"
+
 namespace holdfast::proxy {
 namespace {
 
@@ -13,25 +15,10 @@ constexpr std::size_t kRemoveSize = 4;
 constexpr std::size_t kUpsertSize = 52;
 constexpr std::size_t kEndpointSize = 24;
 
-struct Malformed {
-  std::string problem;
-};
-
-[[noreturn]] void fail(std::string problem) { throw Malformed{std::move(problem)}; }
-
-class Reader {
+class Reader : public ByteReader {
  public:
-  explicit Reader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
+  using ByteReader::ByteReader;
 
-  std::uint8_t u8() { return take(1)[0]; }
-  std::uint16_t u16() {
-    const auto b = take(2);
-    return static_cast<std::uint16_t>(b[0] | b[1] << 8);
-  }
-  std::uint32_t u32() {
-    const std::uint32_t low = u16();
-    return low | static_cast<std::uint32_t>(u16()) << 16;
-  }
   std::chrono::milliseconds ms() { return std::chrono::milliseconds(u32()); }
   /// One of 0 to `most`.
   std::uint8_t choice(const char* what, std::uint8_t most) {
@@ -44,20 +31,6 @@ class Reader {
       if (byte != 0) fail("reserved bytes are not zero");
     }
   }
-  std::span<const std::uint8_t> take(std::size_t count) {
-    if (rest_.size() < count) fail("truncated");
-    const auto taken = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return taken;
-  }
-  /// Before anything is reserved for them: a count that the message cannot hold is refused.
-  void expect(std::size_t count, std::size_t size) const {
-    if (rest_.size() / size < count) fail("truncated");
-  }
-  bool empty() const { return rest_.empty(); }
-
- private:
-  std::span<const std::uint8_t> rest_;
 };
 
 net::Family read_family(Reader& in) {
@@ -110,7 +83,7 @@ ListenerConfig read_upsert(Reader& in) {
   const std::size_t endpoints = in.u16();
   in.zero(2);
   read_address(in, config.address);
-  in.expect(endpoints, kEndpointSize);
+  in.count(endpoints, kEndpointSize);
   config.endpoints.reserve(endpoints);
   std::set<net::SocketAddress> seen;
   for (std::size_t i = 0; i < endpoints; ++i) {
@@ -126,8 +99,8 @@ TableDelta read_delta(Reader& in) {
   in.zero(2);
   const std::size_t removes = in.u32();
   const std::size_t upserts = in.u32();
-  in.expect(removes, kRemoveSize);
-  in.expect(upserts, kUpsertSize);
+  in.count(removes, kRemoveSize);
+  in.count(upserts, kUpsertSize);
   TableDelta delta;
   delta.remove.reserve(removes);
   delta.upsert.reserve(upserts);

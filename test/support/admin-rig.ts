@@ -30,6 +30,7 @@ export async function adminRig(parts: Partial<GrpcAdminServerParts> = {}) {
   const explainer = new ExplainService({
     ...{ nodeId: 'n1' as NodeName, log: rig.log, view: rig.view, listeners: rig.listeners },
     dataPlane: new FakeDataPlane(),
+    kernel: false,
   });
   const server = new GrpcAdminServer({
     folder,

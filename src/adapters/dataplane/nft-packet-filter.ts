@@ -1,3 +1,4 @@
+import { joined } from '../../domain/dataplane/kernel-elements.js';
 import type { RuleBatch, RulePlan } from '../../domain/dataplane/ruleset.js';
 import { AgentError } from '../../domain/kernel/errors.js';
 import type { CallOptions } from '../../ports/call-options.js';
@@ -50,8 +51,9 @@ export class NftPacketFilter implements PacketFilter {
   }
 
   async apply(plan: RulePlan, { signal }: CallOptions): Promise<void> {
-    const size = plan.reduce((sum, batch) => sum + bytesOf(batch), 0);
-    const batches = plan.map((batch) => batch.map((operation): NftOperation => ({ ...operation, table: TABLE })));
+    const made = plan.filter((batch) => batch.length > 0);
+    const size = made.reduce((sum, batch) => sum + bytesOf(batch), 0);
+    const batches = made.map((batch) => batch.map((operation): NftOperation => ({ ...operation, table: TABLE })));
     this.#watched(size, batches.length, () => {
       for (const batch of batches) {
         signal.throwIfAborted();
@@ -127,25 +129,10 @@ export class NftPacketFilter implements PacketFilter {
       if (wasOwned) this.#commit([{ kind: 'table', table: TABLE, flags: this.#flags }]);
       return { adopted: true };
     }
-    this.#flags = this.#wantsOwner && this.#canOwn(socket) ? OWNER | PERSIST : 0;
+    this.#flags = this.#wantsOwner && this.#asked('the table', () => socket.knowsFlags(OWNER | PERSIST)) ? OWNER | PERSIST : 0;
     if (former === undefined)
       this.#commit([{ kind: 'table', table: TABLE, ...(this.#flags === 0 ? {} : { flags: this.#flags }) }]);
     return { adopted: former !== undefined && !wasOwned && this.#flags === 0 };
-  }
-
-  /** Whether the kernel knows both flags, by a table that is gone with the same batch. */
-  #canOwn(socket: NftSocket): boolean {
-    const table = `${TABLE}-probe-${socket.port()}`;
-    try {
-      socket.apply([
-        { kind: 'table', table, flags: OWNER | PERSIST },
-        { kind: 'remove', table },
-      ]);
-      return true;
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && (error.code === 'EOPNOTSUPP' || error.code === 'EINVAL')) return false;
-      throw filterFailed('the table', error);
-    }
   }
 
   #table(socket: NftSocket): NftObject | undefined {
@@ -154,13 +141,7 @@ export class NftPacketFilter implements PacketFilter {
 
   #elements(socket: NftSocket, set: string): FilterSet {
     const parts = socket.dump('element', TABLE, set).flatMap(({ key, data }) => [key, data].filter((part) => part !== undefined));
-    const packed = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const part of parts) {
-      packed.set(part, at);
-      at += part.length;
-    }
-    return { set, packed };
+    return { set, packed: joined(parts) };
   }
 
   #commit(operations: readonly NftOperation[]): void {

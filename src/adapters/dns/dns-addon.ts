@@ -1,4 +1,5 @@
 import type { BindFailure } from '../../ports/dataplane/data-plane.js';
+import type { DnsResponderStats } from '../../ports/dns/dns-responder.js';
 
 export interface NativeQuestion {
   readonly handle?: number;
@@ -13,18 +14,9 @@ export interface NativeListenResult {
   readonly detail?: string;
 }
 
-export interface NativeDnsStats {
+export interface NativeDnsStats extends Omit<DnsResponderStats, 'answered'> {
   /** Rows of native/core/dns_counters.h. */
   readonly answered: Float64Array;
-  readonly cacheHits: number;
-  readonly handedUp: number;
-  readonly droppedQuestions: number;
-  readonly droppedAnswers: number;
-  readonly truncated: number;
-  readonly names: number;
-  readonly cached: number;
-  readonly waiting: number;
-  readonly threads: number;
 }
 
 /** native/binding/dns_object.h. Wrong arguments throw a TypeError, all but a second `stop` an Error once it is stopped. */

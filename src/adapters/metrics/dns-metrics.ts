@@ -1,22 +1,9 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-
-/** Questions of one type that had one answer. */
-export interface DnsFigure {
-  readonly type: string;
-  readonly rcode: string;
-  readonly count: number;
-}
+import type { DnsCount, DnsResponderStats } from '../../ports/dns/dns-responder.js';
 
 /** What this node was asked by DNS; all but `queries` by UDP. */
-export interface DnsFigures {
-  readonly queries: readonly DnsFigure[];
-  readonly cacheHits: number;
-  readonly handedUp: number;
-  readonly droppedQuestions: number;
-  readonly droppedAnswers: number;
-  readonly truncated: number;
-  readonly names: number;
-  readonly cached: number;
+export interface DnsFigures extends Omit<DnsResponderStats, 'answered' | 'threads' | 'waiting'> {
+  readonly queries: readonly DnsCount[];
 }
 
 const counters = {

@@ -18,6 +18,8 @@ export interface ExplainServiceParts {
   readonly view: StateView;
   readonly listeners: ListenerStatus;
   readonly dataPlane: Pick<DataPlane, 'statsOf'>;
+  /** The kernel of this node carries services. */
+  readonly kernel: boolean;
 }
 
 /** Explains a service from the state that the data plane is compiled from, and from what the data plane says of itself. */
@@ -48,13 +50,14 @@ export class ExplainService implements Explainer {
   }
 
   #port(service: ServiceResource, port: ServicePort, client: IpAddress | undefined): PortExplanation {
-    const { view, listeners, nodeId } = this.#parts;
+    const { kernel, view, listeners, nodeId } = this.#parts;
     const name = qualifiedName(service.metadata.namespace, service.metadata.name);
     const id = listenerId(name, port.name);
     const listener = listeners.stateOf(id);
     const vip = view.state.vips.ofService(name);
     const listen = listener.state === 'listening' && vip !== undefined ? formatAddressPort(vip, listener.port) : '';
-    return { ...explainPort(view.state, service, port, nodeId, this.#live(id), client, view.fresh()), listener, listen };
+    const node = { nodeId, live: this.#live(id), fresh: view.fresh(), kernel };
+    return { ...explainPort(view.state, service, port, node, client), listener, listen };
   }
 
   #live(id: ListenerId): ReadonlyMap<string, LiveEndpoint> {

@@ -59,9 +59,11 @@ export const dataplaneModule = new ContainerModule(({ bind }) => {
     .inSingletonScope();
   bind(UseCases.explainer)
     .toResolvedValue(
-      ({ identity }, log, view, listeners, dataPlane) =>
-        new ExplainService({ nodeId: identity.nodeId, log, view, listeners, dataPlane }),
-      [Root.facts, Ports.askedLog, Subsystems.logConsumer, Ports.listeners, Ports.dataPlane],
+      ({ identity }, log, view, listeners, dataPlane, container) => {
+        const kernel = container.isBound(Subsystems.kernelPath);
+        return new ExplainService({ nodeId: identity.nodeId, log, view, listeners, dataPlane, kernel });
+      },
+      [Root.facts, Ports.askedLog, Subsystems.logConsumer, Ports.listeners, Ports.dataPlane, Root.container],
     )
     .inSingletonScope();
 });

@@ -35,7 +35,7 @@ export const serverModule = new ContainerModule(({ bind }) => {
   bind(UseCases.explainer)
     .toResolvedValue(
       ({ identity }, log, view) =>
-        new ExplainService({ nodeId: identity.nodeId, log, view, listeners: noListeners, dataPlane: noTraffic }),
+        new ExplainService({ nodeId: identity.nodeId, log, view, listeners: noListeners, dataPlane: noTraffic, kernel: false }),
       [Root.facts, Ports.log, Subsystems.logConsumer],
     )
     .inSingletonScope();

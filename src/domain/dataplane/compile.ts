@@ -119,7 +119,8 @@ function compileService(
   });
 }
 
-function usedEndpoint({ endpoint, port, tier, withheld }: JudgedEndpoint, nodeId: NodeName): readonly L4Endpoint[] {
+/** As the data plane has it; none when it gets nothing new. */
+export function usedEndpoint({ endpoint, port, tier, withheld }: JudgedEndpoint, nodeId: NodeName): readonly L4Endpoint[] {
   if (withheld !== undefined) return [];
   return [{ address: endpoint.address, port, weight: endpoint.weight, tier, local: isLocal(endpoint, nodeId) }];
 }

@@ -1,8 +1,9 @@
 import type { NodeName } from '../identity/model.js';
 import type { IpAddress } from '../kernel/network.js';
-import type { ServicePort, ServiceResource } from '../resource/model.js';
+import { nameOf, type ServicePort, type ServiceResource } from '../resource/model.js';
 import type { ClusterState } from '../resource/state.js';
-import { refusesNow } from './compile.js';
+import { refusesNow, usedEndpoint } from './compile.js';
+import { decidePath, type PathDecision } from './data-path.js';
 import { endpointsOf, type JudgedEndpoint, judgeEndpoints } from './endpoints.js';
 import type { Algorithm, Protocol } from './model.js';
 import { chooseByHash } from './rendezvous.js';
@@ -65,45 +66,64 @@ export interface ExplainedClient {
   readonly reason: string;
 }
 
-/** From the same judgement as the table of the data plane; `live` is by `address:port`, `fresh` as in `StateView`. */
+/** Of the node that is asked. */
+export interface ExplainingNode {
+  readonly nodeId: NodeName;
+  /** What its data plane says, by `address:port`. */
+  readonly live: ReadonlyMap<string, LiveEndpoint>;
+  /** As in `StateView`. */
+  readonly fresh: boolean;
+  /** Its kernel carries services, not the proxy alone. */
+  readonly kernel: boolean;
+}
+
+/** From the same judgement as the table of the data plane. */
 export function explainPort(
   state: ClusterState,
   service: ServiceResource,
   port: ServicePort,
-  nodeId: NodeName,
-  live: ReadonlyMap<string, LiveEndpoint>,
+  { nodeId, live, fresh, kernel }: ExplainingNode,
   client?: IpAddress,
-  fresh = true,
 ): ExplainedPort {
   const judged = judgeEndpoints(endpointsOf(state, service), service, port, nodeId);
+  const address = state.vips.ofService(nameOf(service));
+  const used = judged.flatMap((each) => usedEndpoint(each, nodeId));
+  const decision = kernel && address !== undefined ? decidePath(service.spec, address, used) : undefined;
   const shares = sharesOf(judged, live);
   const endpoints = judged.map((each) => explain(each, shares.get(each), live.get(each.target)));
-  const used = new Set(judged.filter(({ withheld }) => withheld?.why !== 'duplicate').map(({ target }) => target));
+  const known = new Set(judged.filter(({ withheld }) => withheld?.why !== 'duplicate').map(({ target }) => target));
   const gone = [...live]
-    .filter(([target, { draining }]) => draining && !used.has(target))
+    .filter(([target, { draining }]) => draining && !known.has(target))
     .map(([target, each]) => withdrawn(target, each));
   const { name, port: number, protocol } = port;
   return {
     name,
     port: number,
     protocol,
-    choice: choiceOf(service, protocol),
-    outcome: refusesNow(service, fresh) ? staleOutcome(protocol) : outcomeOf(endpoints, protocol),
-    ...(client === undefined ? {} : { from: explainClient(client, service, [...shares.keys()]) }),
+    choice: choiceOf(service, protocol, decision),
+    outcome: refusesNow(service, fresh) ? staleOutcome(protocol, decision) : outcomeOf(endpoints, protocol, decision),
+    ...(client === undefined ? {} : { from: explainClient(client, service, [...shares.keys()], decision) }),
     endpoints: [...endpoints, ...gone],
   };
 }
 
-function explainClient(address: IpAddress, { spec }: ServiceResource, candidates: readonly JudgedEndpoint[]): ExplainedClient {
+function explainClient(
+  address: IpAddress,
+  { spec }: ServiceResource,
+  candidates: readonly JudgedEndpoint[],
+  decision: PathDecision | undefined,
+): ExplainedClient {
   const { balance, affinity } = spec;
   const places = candidates.map(({ endpoint, port, target }) => ({ ...endpoint, port, target }));
   const [only] = places;
   if (only === undefined) return { address, target: '', reason: 'no endpoint can be used' };
   const kept = affinity === undefined ? '' : `; what it was given within ${affinity.clientIP.timeout} it keeps`;
   if (places.length === 1) return { address, target: only.target, reason: `it is the only one${kept}` };
-  const chosen = balance.algorithm === 'source-hash' ? chooseByHash(address, places) : undefined;
+  // The kernel has a hash of its own.
+  const chosen = balance.algorithm === 'source-hash' && decision?.path !== 'kernel' ? chooseByHash(address, places) : undefined;
   if (chosen !== undefined) return { address, target: chosen.target, reason: `by the hash of its address${kept}` };
-  return { address, target: '', reason: `${balance.algorithm} does not tell beforehand${kept}` };
+  const teller = decision?.path === 'kernel' ? `${balance.algorithm} in the kernel` : balance.algorithm;
+  return { address, target: '', reason: `${teller} does not tell beforehand${kept}` };
 }
 
 /** Of those that are chosen now: the best tier that has any, without the ejected ones unless all of them are. */
@@ -169,7 +189,7 @@ const CHOICES: Readonly<Record<Algorithm, string>> = {
   'source-hash': "by a hash of the client's address, so that one address keeps its endpoint while that is there",
 };
 
-function choiceOf({ spec }: ServiceResource, protocol: Protocol): string {
+function choiceOf({ spec }: ServiceResource, protocol: Protocol, decision: PathDecision | undefined): string {
   const { balance, affinity, limits, proxyProtocol } = spec;
   const what = protocol === 'tcp' ? 'connection' : 'flow';
   return [
@@ -180,18 +200,28 @@ function choiceOf({ spec }: ServiceResource, protocol: Protocol): string {
     ...(limits === undefined ? [] : [`at most ${limits.connections} ${what}s at once`]),
     ...(protocol === 'tcp' && proxyProtocol?.accept === true ? ['clients begin with a PROXY header'] : []),
     ...(protocol === 'tcp' && proxyProtocol?.send !== undefined ? [`endpoints get a PROXY header ${proxyProtocol.send}`] : []),
+    ...(decision === undefined ? [] : [carriedBy(decision)]),
   ].join('; ');
 }
 
-function staleOutcome(protocol: Protocol): string {
-  const what = protocol === 'tcp' ? 'new connections are refused' : 'new flows are dropped';
-  return `${what}: the log cannot be followed, and the service says onStale: refuse`;
+function carriedBy({ because, path }: PathDecision): string {
+  return `carried by the ${path}${because === undefined ? '' : `, as ${because}`}`;
 }
 
-function outcomeOf(endpoints: readonly ExplainedEndpoint[], protocol: Protocol): string {
+/** The proxy's UDP socket stays open; the kernel answers that there is nobody. */
+function refusalOf(protocol: Protocol, decision: PathDecision | undefined): string {
+  if (protocol === 'tcp') return 'new connections are refused';
+  return decision?.path === 'kernel' ? 'new flows are refused' : 'new flows are dropped';
+}
+
+function staleOutcome(protocol: Protocol, decision: PathDecision | undefined): string {
+  return `${refusalOf(protocol, decision)}: the log cannot be followed, and the service says onStale: refuse`;
+}
+
+function outcomeOf(endpoints: readonly ExplainedEndpoint[], protocol: Protocol, decision: PathDecision | undefined): string {
   const what = protocol === 'tcp' ? 'new connections' : 'new flows';
-  const refused = protocol === 'tcp' ? 'are refused' : 'are dropped';
-  if (endpoints.length === 0) return `${what} ${refused}: the service has no endpoints`;
+  const refused = refusalOf(protocol, decision);
+  if (endpoints.length === 0) return `${refused}: the service has no endpoints`;
   const sharing = endpoints.filter(({ share }) => share > 0);
   if (sharing.length > 0) {
     const tried = sharing.every(({ verdict }) => verdict === 'ejected') ? ', all of them ejected and tried nevertheless' : '';
@@ -200,5 +230,5 @@ function outcomeOf(endpoints: readonly ExplainedEndpoint[], protocol: Protocol):
   const counts = new Map<string, number>();
   for (const { verdict } of endpoints) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
   const why = [...counts].map(([verdict, count]) => `${count} ${verdict}`).join(', ');
-  return `${what} ${refused}: none of its ${endpoints.length} endpoints can be used (${why})`;
+  return `${refused}: none of its ${endpoints.length} endpoints can be used (${why})`;
 }

@@ -48,7 +48,7 @@ async function explainer() {
     { key: logKey('vip/10.192.0.2'), value: '{"service":"default/a"}' },
   ];
   await log.propose({ changes, preconditions: [] }, options);
-  return new ExplainService({ nodeId: 'here' as NodeName, log, view, listeners, dataPlane });
+  return new ExplainService({ nodeId: 'here' as NodeName, log, view, listeners, dataPlane, kernel: false });
 }
 
 describe('explain', () => {

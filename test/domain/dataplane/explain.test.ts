@@ -8,15 +8,17 @@ import { endpoints, SmallCluster, service } from '../../support/small-cluster.js
 
 const here = 'here' as NodeName;
 const a = qualifiedName('default', 'a');
+const node = { nodeId: here, live: new Map<string, LiveEndpoint>(), fresh: true, kernel: false };
 const quiet: LiveEndpoint = { active: 0, draining: false, ejected: false };
 
 interface Situation {
   readonly resources: readonly Resource[];
   readonly unhealthy?: readonly string[];
   readonly live?: Readonly<Record<string, Partial<LiveEndpoint>>>;
+  readonly kernel?: boolean;
 }
 
-function explain({ resources, unhealthy = [], live = {} }: Situation) {
+function explain({ resources, unhealthy = [], live = {}, kernel = false }: Situation) {
   const cluster = new SmallCluster();
   cluster.apply(resources);
   for (const target of unhealthy) {
@@ -27,7 +29,7 @@ function explain({ resources, unhealthy = [], live = {} }: Situation) {
   const [port] = resource?.spec.ports ?? [];
   if (resource === undefined || port === undefined) throw new Error('no service');
   const liveOf = new Map(Object.entries(live).map(([target, each]) => [target, { ...quiet, ...each }]));
-  return explainPort(cluster.state, resource, port, here, liveOf);
+  return explainPort(cluster.state, resource, port, { ...node, live: liveOf, kernel });
 }
 
 /** `target verdict share% reason`, a line each. */
@@ -192,16 +194,44 @@ test.each<{ spec: object; choice: string }>([
   expect(explain({ resources: [service('a', spec)] }).choice).toBe(`each new ${choice}`);
 });
 
+describe('on a node whose kernel carries services', () => {
+  test.each<[object, string]>([
+    [{}, 'carried by the kernel'],
+    [{ dataPath: 'proxy' }, 'carried by the proxy'],
+    [{ balance: { algorithm: 'round-robin' } }, "carried by the proxy, as balance.algorithm round-robin is the proxy's alone"],
+    [{ idleTimeout: '1m' }, "carried by the proxy, as idleTimeout is the proxy's alone"],
+    [{ limits: { connections: 5 } }, "carried by the proxy, as limits.connections is the proxy's alone"],
+    [{ proxyProtocol: { send: 'v1' } }, "carried by the proxy, as proxyProtocol is the proxy's alone"],
+    [
+      { endpoints: [{ address: 'fd00::1' }] },
+      'carried by the proxy, as endpoint fd00::1 is of another address family than the service',
+    ],
+    [
+      { endpoints: [{ address: '127.0.0.1' }] },
+      'carried by the proxy, as endpoint 127.0.0.1 is reached by programs of this node alone',
+    ],
+  ])('%j: %s', (spec, path) => {
+    const resources = [service('a', { endpoints: [{ address: '10.0.0.1' }], ...spec })];
+    expect(explain({ resources, kernel: true }).choice.split('; ').at(-1)).toBe(path);
+  });
+
+  test('clients of UDP are told that there is no endpoint', () => {
+    const resources = [service('a', { ports: [{ port: 80, protocol: 'udp' }] })];
+    expect(explain({ resources, kernel: true }).outcome).toBe('new flows are refused: the service has no endpoints');
+    expect(explain({ resources }).outcome).toBe('new flows are dropped: the service has no endpoints');
+  });
+});
+
 describe('which endpoint a client gets', () => {
   const two = [{ address: '10.0.0.1' }, { address: '10.0.0.2' }];
-  const from = (spec: object, address = '192.0.2.1', live = {}) => {
+  const from = (spec: object, address = '192.0.2.1', live = {}, kernel = false) => {
     const cluster = new SmallCluster();
     cluster.apply([service('a', spec)]);
     const resource = cluster.state.service(a)?.resource;
     const client = ipAddress(address);
     const [port] = resource?.spec.ports ?? [];
     if (resource === undefined || port === undefined || client === undefined) throw new Error('no service');
-    return explainPort(cluster.state, resource, port, here, new Map(Object.entries(live)), client).from;
+    return explainPort(cluster.state, resource, port, { ...node, live: new Map(Object.entries(live)), kernel }, client).from;
   };
 
   test('by its hash, spread over all, and always the same', () => {
@@ -227,6 +257,12 @@ describe('which endpoint a client gets', () => {
   ])('$reason', ({ spec, target, reason }) => {
     expect(from(spec)).toEqual({ address: '192.0.2.1', target, reason });
   });
+
+  test('the kernel has a hash of its own', () => {
+    const spec = { balance: { algorithm: 'source-hash' }, endpoints: two };
+    const reason = 'source-hash in the kernel does not tell beforehand';
+    expect(from(spec, '192.0.2.1', {}, true)).toEqual({ address: '192.0.2.1', target: '', reason });
+  });
 });
 
 test.each([
@@ -239,7 +275,7 @@ test.each([
     const resource = cluster.state.service(a)?.resource;
     const [port] = resource?.spec.ports ?? [];
     if (resource === undefined || port === undefined) throw new Error('no service');
-    return [true, false].map((fresh) => explainPort(cluster.state, resource, port, here, new Map(), undefined, fresh).outcome);
+    return [true, false].map((fresh) => explainPort(cluster.state, resource, port, { ...node, fresh }).outcome);
   };
   const served = `new connections go to 1 of 1 endpoints`.replace('connections', protocol === 'tcp' ? 'connections' : 'flows');
   expect(outcomes({ onStale: 'refuse' })).toEqual([served, expected]);
