@@ -1,3 +1,4 @@
+import { textOf } from '../../src/domain/dataplane/kernel-elements.js';
 import type { RuleBatch, RuleExpression, RuleOperation, RulePlan } from '../../src/domain/dataplane/ruleset.js';
 import { AgentError } from '../../src/domain/kernel/errors.js';
 import type { CallOptions } from '../../src/ports/call-options.js';
@@ -26,16 +27,13 @@ function emptyTable(): FakeTable {
 /** A packet filter that carries plans out as the kernel does, batch by batch, and says what would become of a packet. */
 export class FakePacketFilter implements PacketFilter {
   foreign: readonly ForeignChain[] = [];
-  /** Batches that were carried out. */
-  readonly batches: RuleBatch[] = [];
+  /** Nobody else can change the table. */
+  owned = true;
+  /** Batches that were carried out, and which of them had everything before them give way. */
+  readonly batches: { readonly batch: RuleBatch; readonly whole: boolean }[] = [];
   #table: FakeTable | undefined;
   #onForeign: (() => void) | undefined;
   #failure: unknown;
-  readonly #owned: boolean;
-
-  constructor(owned = true) {
-    this.#owned = owned;
-  }
 
   /** The next batch is refused with `error`. */
   failNext(error: unknown): void {
@@ -63,25 +61,25 @@ export class FakePacketFilter implements PacketFilter {
     this.#onForeign = onForeign;
     const adopted = this.#table !== undefined;
     this.#table ??= emptyTable();
-    return { owned: this.#owned, adopted };
+    return { owned: this.owned, adopted };
   }
 
   async apply(plan: RulePlan, { signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
-    for (const batch of plan) this.#table = this.#carriedOut(copyOf(this.table), batch);
+    for (const batch of plan) this.#table = this.#carriedOut(copyOf(this.table), batch, false);
   }
 
   async replace(batch: RuleBatch, { signal }: CallOptions): Promise<void> {
     signal.throwIfAborted();
-    this.#table = this.#carriedOut(emptyTable(), batch);
+    this.#table = this.#carriedOut(emptyTable(), batch, true);
   }
 
   async dump({ signal }: CallOptions): Promise<FilterDump> {
     signal.throwIfAborted();
-    const { chains, sets } = this.table;
+    const { chains, sets } = this.#table ?? emptyTable();
     return {
       chains: [...chains.keys()],
-      rules: new Map([...chains].map(([chain, { rules }]) => [chain, rules.length])),
+      rules: new Map([...chains].flatMap(([chain, { rules }]) => (rules.length === 0 ? [] : [[chain, rules.length]]))),
       sets: [...sets].map(([set, { elements }]) => ({
         set,
         packed: Uint8Array.from([...elements].flatMap(([key, data]) => [...bytesOf(key), ...bytesOf(data)])),
@@ -103,7 +101,7 @@ export class FakePacketFilter implements PacketFilter {
     this.#table = undefined;
   }
 
-  #carriedOut(table: FakeTable, batch: RuleBatch): FakeTable {
+  #carriedOut(table: FakeTable, batch: RuleBatch, whole: boolean): FakeTable {
     const failure = this.#failure;
     this.#failure = undefined;
     if (failure !== undefined) throw failure;
@@ -113,7 +111,7 @@ export class FakePacketFilter implements PacketFilter {
         throw new AgentError('dataplane.filter_failed', { problem: `operation ${index}, ${operation.kind}: ${problem}` });
       }
     }
-    this.batches.push(batch);
+    this.batches.push({ batch, whole });
     return table;
   }
 }
@@ -188,10 +186,6 @@ function copyOf({ chains, sets }: FakeTable): FakeTable {
     ),
     sets: new Map([...sets].map(([name, { facts, elements }]) => [name, { facts, elements: new Map(elements) }])),
   };
-}
-
-export function textOf(bytes: Uint8Array): string {
-  return String.fromCharCode(...bytes);
 }
 
 export function bytesOf(text: string): Uint8Array {

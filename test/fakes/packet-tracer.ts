@@ -1,7 +1,7 @@
-import { addressOf } from '../../src/domain/dataplane/kernel-elements.js';
+import { addressOf, textOf } from '../../src/domain/dataplane/kernel-elements.js';
 import type { RuleExpression, RuleValue } from '../../src/domain/dataplane/ruleset.js';
 import { type IpAddress, isIpv6, isLoopback } from '../../src/domain/kernel/network.js';
-import { bytesOf, type FakeTable, textOf } from './fake-packet-filter.js';
+import { bytesOf, type FakeTable } from './fake-packet-filter.js';
 
 export interface TracedPacket {
   /** Where it enters: from outside, or from a program of the node. */

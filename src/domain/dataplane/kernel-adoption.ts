@@ -1,4 +1,4 @@
-import { joined } from './kernel-elements.js';
+import { joined, textOf } from './kernel-elements.js';
 import type { RuleBatch, RuleOperation, RulePlan } from './ruleset.js';
 
 /** What the kernel has of our table, as it was left. */
@@ -119,8 +119,4 @@ function difference({ set, fields, dataBytes = 0 }: SetOperation, packed: Uint8A
     added: operation('add-elements', added),
     surplus: operation('delete-elements', surplus),
   };
-}
-
-function textOf(bytes: Uint8Array): string {
-  return String.fromCharCode(...bytes);
 }

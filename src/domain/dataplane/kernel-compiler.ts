@@ -1,7 +1,8 @@
 import type { IpAddress } from '../kernel/network.js';
-import { addressOf, Elements, endpointKey, endpointValue, familyOf, joined, serviceKey } from './kernel-elements.js';
+import { addressOf, Elements, endpointKey, endpointValue, familyOf, joined, serviceKey, textOf } from './kernel-elements.js';
+import { word } from './kernel-expressions.js';
 import { classOf, type Family, type FilterSettings, setName } from './kernel-model.js';
-import { affinityChain, affinityClass, baseRuleset, word } from './kernel-ruleset.js';
+import { affinityChain, affinityClass, baseRuleset } from './kernel-ruleset.js';
 import { type Deal, dealByRendezvous, dealByWeight } from './kernel-slots.js';
 import type { L4Delta, L4Endpoint, L4Listener, L4Table, ListenerId } from './model.js';
 import type { RuleBatch, RuleOperation, RulePlan } from './ruleset.js';
@@ -226,10 +227,6 @@ function counted<K>(counts: Map<K, number>, key: K, change: 1 | -1): number {
   if (count === 0) counts.delete(key);
   else counts.set(key, count);
   return count;
-}
-
-function textOf(key: Uint8Array): string {
-  return String.fromCharCode(...key);
 }
 
 function sameTarget(a: L4Endpoint, b: L4Endpoint): boolean {

@@ -1,6 +1,6 @@
 import { type IpAddress, ipv4ToNumber, ipv6Groups, isIpv6 } from '../kernel/network.js';
+import { word } from './kernel-expressions.js';
 import { addressBytes, endpointBytes, type Family, type FilterSetName, serviceKeyBytes, setName } from './kernel-model.js';
-import { word } from './kernel-ruleset.js';
 import type { Protocol } from './model.js';
 import type { RuleOperation } from './ruleset.js';
 
@@ -84,6 +84,11 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
     at += part.length;
   }
   return whole;
+}
+
+/** For keys of maps: one letter a byte. */
+export function textOf(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes);
 }
 
 function bigEndian(length: number, fields: readonly (readonly [offset: number, value: number, bytes: 1 | 2 | 4])[]): Uint8Array {

@@ -1,4 +1,32 @@
-import { type Ipv4Range, ipv4ToNumber } from '../kernel/network.js';
+import type { Ipv4Range } from '../kernel/network.js';
+import {
+  baseChain,
+  compare,
+  ct,
+  FIRST,
+  flags,
+  inState,
+  isFamily,
+  isIn,
+  isProtocol,
+  isTcp,
+  layouts,
+  loadAffinityKey,
+  loadServiceKey,
+  markFlow,
+  masked,
+  meta,
+  NETWORK_HEADER,
+  remember,
+  rule,
+  SPARE,
+  states,
+  toSlot,
+  translate,
+  UDP,
+  verdict,
+  word,
+} from './kernel-expressions.js';
 import {
   addressBytes,
   classOf,
@@ -13,47 +41,13 @@ import {
 import { FIXED_MODULUS, moduli } from './kernel-slots.js';
 import type { RuleBatch, RuleExpression, RuleOperation } from './ruleset.js';
 
-// linux/netfilter.h, linux/netfilter/nf_tables.h, linux/netfilter/nf_conntrack_common.h
+// linux/netfilter.h, linux/netfilter/nf_tables.h
 const hooks = { prerouting: 0, input: 1, forward: 2, output: 3, postrouting: 4 } as const;
-const meta = { mark: 3, nfproto: 15, l4proto: 16 } as const;
-const ct = { state: 0, mark: 3 } as const;
-const states = { related: 4, new: 8 } as const;
-const compare = { equal: 0, unequal: 1 } as const;
-const verdicts = { drop: 0, accept: 1, jump: -3, goto: -4, return: -5 } as const;
 const setFlags = { map: 8, timeout: 16, dynamic: 32 } as const;
 const VERDICT_DATA = 0xffff_ff00;
-const NETWORK_HEADER = 1;
-const TRANSPORT_HEADER = 2;
-const [TCP, UDP] = [6, 17];
 const [SYN_AND_ACK, SYN, RST] = [0x12, 0x02, 0x04];
 /** As nft(8) numbers them, 6 bits each in a concatenation. */
 const types = { ipv4: 7, ipv6: 8, protocol: 12, service: 13, mark: 19 } as const;
-
-/** Registers of 4 bytes. */
-const FIRST = 8;
-/** Where the packet's own mark, and what belongs to no key, waits. */
-const SPARE = 20;
-const OTHER = 21;
-
-interface Layout {
-  readonly nfproto: number;
-  readonly source: number;
-  readonly destination: number;
-  /** Registers of a service's key, and behind it of the slot. */
-  readonly protocol: number;
-  readonly port: number;
-  readonly slot: number;
-  /** Beyond the key, for an address. */
-  readonly beyond: number;
-  /** Of an endpoint: where its port stands behind the address. */
-  readonly endpointPort: number;
-  readonly natFamily: number;
-}
-
-const layouts: Readonly<Record<Family, Layout>> = {
-  4: { nfproto: 2, source: 12, destination: 16, protocol: 9, port: 10, slot: 11, beyond: 12, endpointPort: 9, natFamily: 2 },
-  6: { nfproto: 10, source: 8, destination: 24, protocol: 12, port: 13, slot: 14, beyond: 16, endpointPort: 12, natFamily: 10 },
-};
 
 /** Everything of the table that no service changes. */
 export function baseRuleset({ range, marks }: FilterSettings): RuleBatch {
@@ -88,12 +82,12 @@ export function affinityClass(family: Family, seconds: number, marks: FilterMark
     { kind: 'chain', chain },
     rule(
       chain,
-      ...affinityKey(family),
+      ...loadAffinityKey(family),
       ['lookup', setName('affinity', family), FIRST, SPARE + 2],
       ...remember(family, seconds),
       ...toSlot(family, marks),
     ),
-    rule(chain, ...affinityKey(family), random, ...remember(family, seconds), ...toSlot(family, marks)),
+    rule(chain, ...loadAffinityKey(family), random, ...remember(family, seconds), ...toSlot(family, marks)),
     // The map is full: served without being remembered.
     rule(chain, random, ...toSlot(family, marks)),
     classElement(family, classOf.affinity(seconds), chain),
@@ -102,12 +96,6 @@ export function affinityClass(family: Family, seconds: number, marks: FilterMark
 
 export function classElement(family: Family, id: number, chain: string): RuleOperation {
   return { kind: 'add-elements', set: setName('class', family), keyBytes: 4, packed: word(id), chains: [chain] };
-}
-
-export function word(value: number): Uint8Array {
-  const bytes = new Uint8Array(4);
-  new DataView(bytes.buffer).setUint32(0, value, true);
-  return bytes;
 }
 
 function sets(family: Family): readonly RuleOperation[] {
@@ -159,7 +147,7 @@ function randomChains(family: Family, marks: FilterMarks): readonly RuleOperatio
     const chain = randomChain(family, modulus);
     return [
       { kind: 'chain', chain } as const,
-      rule(chain, ...serviceKey(family), ['numgen', slot, modulus, 1, 0], ...translate(family, marks)),
+      rule(chain, ...loadServiceKey(family), ['numgen', slot, modulus, 1, 0], ...translate(family, marks)),
     ];
   });
 }
@@ -173,7 +161,7 @@ function hashChain(family: Family, marks: FilterMarks): readonly RuleOperation[]
     { kind: 'chain', chain },
     rule(
       chain,
-      ...serviceKey(family),
+      ...loadServiceKey(family),
       ['payload', beyond, NETWORK_HEADER, source, length],
       ['jhash', beyond, slot, length, FIXED_MODULUS, 0x5eed, 0, 0],
       ...translate(family, marks),
@@ -199,7 +187,7 @@ function dispatch(family: Family): readonly RuleOperation[] {
     rule(
       chain,
       ['meta-load', meta.mark, SPARE],
-      ...serviceKey(family),
+      ...loadServiceKey(family),
       ['lookup', setName('service', family), FIRST, FIRST],
       ['meta-set', meta.mark, FIRST],
       ['meta-load', meta.mark, FIRST],
@@ -269,7 +257,7 @@ function refusal(range: Ipv4Range): readonly RuleOperation[] {
     rule(
       'refusable',
       ...isFamily(family),
-      ...serviceKey(family),
+      ...loadServiceKey(family),
       ['member', setName('proxied', family), FIRST, 0],
       verdict('return'),
     );
@@ -315,127 +303,6 @@ function cutting({ cut }: FilterMarks): readonly RuleOperation[] {
   ];
 }
 
-// Expressions.
-
-/** Of the address that stands at `offset` of an IPv4 header. */
-function isIn({ network, prefixLength }: Ipv4Range, offset: number): readonly RuleExpression[] {
-  const mask = prefixLength === 0 ? 0 : (0xffff_ffff << (32 - prefixLength)) >>> 0;
-  return [
-    ['payload', FIRST, NETWORK_HEADER, offset, 4],
-    ['bitwise', FIRST, FIRST, 4, numberBytes(mask), new Uint8Array(4)],
-    ['cmp', FIRST, compare.equal, numberBytes(ipv4ToNumber(network) ?? 0)],
-  ];
-}
-
-/** Destination, protocol and port of the packet, from the first register on. */
-function serviceKey(family: Family): readonly RuleExpression[] {
-  const { destination, port, protocol } = layouts[family];
-  return [
-    ['payload', FIRST, NETWORK_HEADER, destination, addressBytes[family]],
-    ['meta-load', meta.l4proto, protocol],
-    ['payload', port, TRANSPORT_HEADER, 2, 2],
-  ];
-}
-
-/** The slot is in its register: to the endpoint. Nothing happens where there is none. */
-function translate(family: Family, { ours }: FilterMarks): readonly RuleExpression[] {
-  const { endpointPort, natFamily } = layouts[family];
-  return [['lookup', setName('endpoint', family), FIRST, FIRST], ...markFlow(ours), ['nat', 1, natFamily, FIRST, endpointPort]];
-}
-
-function affinityKey(family: Family): readonly RuleExpression[] {
-  const { destination, source } = layouts[family];
-  const words = addressBytes[family] / 4;
-  return [
-    ['payload', FIRST, NETWORK_HEADER, source, addressBytes[family]],
-    ['payload', FIRST + words, NETWORK_HEADER, destination, addressBytes[family]],
-    ['meta-load', meta.l4proto, FIRST + 2 * words],
-    ['payload', FIRST + 2 * words + 1, TRANSPORT_HEADER, 2, 2],
-  ];
-}
-
-function remember(family: Family, seconds: number): readonly RuleExpression[] {
-  return [['dynset', setName('affinity', family), 1, FIRST, SPARE + 2, seconds * 1_000]];
-}
-
-/** The slot that stands beyond the key; by way of the mark, as `dispatch` says. */
-function toSlot(family: Family, marks: FilterMarks): readonly RuleExpression[] {
-  const { slot } = layouts[family];
-  return [
-    ['meta-load', meta.mark, SPARE],
-    ['meta-set', meta.mark, SPARE + 2],
-    ...serviceKey(family),
-    ['meta-load', meta.mark, slot],
-    ['meta-set', meta.mark, SPARE],
-    ...translate(family, marks),
-  ];
-}
-
-function markFlow(bit: number): readonly RuleExpression[] {
-  return [
-    ['ct-load', ct.mark, OTHER],
-    ['bitwise', OTHER, OTHER, 4, word(~bit >>> 0), word(bit)],
-    ['ct-set', ct.mark, OTHER],
-  ];
-}
-
-function masked(register: number, bits: number): RuleExpression {
-  return ['bitwise', register, register, 4, word(bits), word(0)];
-}
-
-function flags(mask: number): readonly RuleExpression[] {
-  return [
-    ['payload', FIRST, TRANSPORT_HEADER, 13, 1],
-    ['bitwise', FIRST, FIRST, 1, Uint8Array.of(mask), Uint8Array.of(0)],
-  ];
-}
-
-function inState(bits: number): readonly RuleExpression[] {
-  return [['ct-load', ct.state, FIRST], masked(FIRST, bits), ['cmp', FIRST, compare.unequal, word(0)]];
-}
-
-function isFamily(family: Family): readonly RuleExpression[] {
-  return [
-    ['meta-load', meta.nfproto, FIRST],
-    ['cmp', FIRST, compare.equal, Uint8Array.of(layouts[family].nfproto)],
-  ];
-}
-
-function isProtocol(number: number): readonly RuleExpression[] {
-  return [
-    ['meta-load', meta.l4proto, FIRST],
-    ['cmp', FIRST, compare.equal, Uint8Array.of(number)],
-  ];
-}
-
-function isTcp(): readonly RuleExpression[] {
-  return isProtocol(TCP);
-}
-
-function verdict(name: keyof typeof verdicts, chain = ''): RuleExpression {
-  return ['verdict', 0, verdicts[name] >>> 0, chain];
-}
-
-function rule(chain: string, ...expressions: readonly RuleExpression[]): RuleOperation {
-  return { kind: 'rule', chain, expressions };
-}
-
-function baseChain(
-  chain: string,
-  type: string,
-  hook: number,
-  priority: number,
-  jumps: readonly string[] = [],
-): readonly RuleOperation[] {
-  return [{ kind: 'chain', chain, type, hook, priority }, ...jumps.map((to) => rule(chain, verdict('jump', to)))];
-}
-
 function concatenated(...parts: readonly number[]): number {
   return parts.reduce((type, part) => type * 64 + part, 0);
-}
-
-function numberBytes(value: number): Uint8Array {
-  const bytes = new Uint8Array(4);
-  new DataView(bytes.buffer).setUint32(0, value);
-  return bytes;
 }

@@ -22,7 +22,7 @@ export interface FilterSet {
 /** What the kernel has of our table. */
 export interface FilterDump {
   readonly chains: readonly string[];
-  /** How many rules each of them has. */
+  /** How many rules each of them has that has any. */
   readonly rules: ReadonlyMap<string, number>;
   readonly sets: readonly FilterSet[];
 }

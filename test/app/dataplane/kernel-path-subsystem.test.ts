@@ -3,13 +3,13 @@ import { MemoryOutbox } from '../../../src/adapters/outbox/memory-outbox.js';
 import { KernelPathSubsystem } from '../../../src/app/dataplane/kernel-path-subsystem.js';
 import { PathMoves } from '../../../src/app/dataplane/path-moves.js';
 import { defaultMarks } from '../../../src/domain/dataplane/kernel-model.js';
-import type { RuleBatch, RulePlan } from '../../../src/domain/dataplane/ruleset.js';
+import type { RuleBatch } from '../../../src/domain/dataplane/ruleset.js';
 import { VIP_RANGE_KEY } from '../../../src/domain/dataplane/vip.js';
 import type { NodeName } from '../../../src/domain/identity/model.js';
 import { AgentError } from '../../../src/domain/kernel/errors.js';
 import { ZERO_SEQUENCE } from '../../../src/domain/outbox/model.js';
-import type { FilterDump, ForeignChain, PacketFilter } from '../../../src/ports/dataplane/packet-filter.js';
 import { FakeConntrack } from '../../fakes/fake-conntrack.js';
+import { FakePacketFilter } from '../../fakes/fake-packet-filter.js';
 import { FakeSysctls } from '../../fakes/fake-sysctls.js';
 import { id } from '../../support/l4-rig.js';
 import { applyCall, options, resourceRig, serviceDocument } from '../../support/resource-rig.js';
@@ -17,40 +17,9 @@ import { applyCall, options, resourceRig, serviceDocument } from '../../support/
 const { signal } = options;
 const FORWARD = 'net.ipv4.ip_forward';
 
-/** Keeps what it was told, in words; of a dump it knows nothing, so that all of it is made again. */
-class ToldFilter implements PacketFilter {
-  readonly told: string[] = [];
-  foreign: readonly ForeignChain[] = [];
-  owned = true;
-  failure: unknown;
-  tellForeign = () => {};
-
-  async open(onForeign: () => void) {
-    this.tellForeign = onForeign;
-    return { owned: this.owned, adopted: false };
-  }
-
-  async apply(plan: RulePlan): Promise<void> {
-    const { failure } = this;
-    this.failure = undefined;
-    if (failure !== undefined) throw failure;
-    for (const batch of plan) this.told.push(shown(batch));
-  }
-
-  async replace(batch: RuleBatch): Promise<void> {
-    this.told.push(`all: ${shown(batch.filter(({ kind }) => kind === 'add-elements'))}`);
-  }
-
-  async dump(): Promise<FilterDump> {
-    return { chains: [], rules: new Map(), sets: [] };
-  }
-
-  async foreignChains(): Promise<readonly ForeignChain[]> {
-    return this.foreign;
-  }
-
-  async close(): Promise<void> {}
-  async remove(): Promise<void> {}
+/** Batch by batch; `all` of those that had everything before them give way. */
+function told({ batches }: FakePacketFilter): readonly string[] {
+  return batches.map(({ batch, whole }) => (whole ? `all: ${shown(batch)}` : shown(batch)));
 }
 
 /** Elements of what services have, `+service4`. */
@@ -67,7 +36,7 @@ async function setUp({ manageSysctls = true, forward = '0', ranged = true } = {}
   const changes = [{ key: VIP_RANGE_KEY, value: JSON.stringify('10.192.0.0/16') }];
   if (ranged) await rig.log.propose({ changes, preconditions: [] }, options);
   await rig.clock.advance(0);
-  const [filter, moves, outbox] = [new ToldFilter(), new PathMoves(), new MemoryOutbox()];
+  const [filter, moves, outbox] = [new FakePacketFilter(), new PathMoves(), new MemoryOutbox()];
   const sysctls = new FakeSysctls({ [FORWARD]: forward });
   const kernel = new KernelPathSubsystem({
     ...{ nodeId: 'here' as NodeName, view: rig.view, filter, moves, sysctls, outbox, clock: rig.clock, logger: rig.logger },
@@ -97,7 +66,7 @@ test('ready when the kernel has acknowledged; then only what changes', async () 
   await kernel.ready(signal);
   expect(kernel.carries(id('a'))).toMatchObject({ port: 80, path: 'kernel' });
   await apply(serviceDocument('b', { endpoints }));
-  expect(filter.told).toEqual(['all: +endpoint4 +service4', '+endpoint4 +service4']);
+  expect(told(filter)).toEqual(['all: +endpoint4 +service4', '+endpoint4 +service4']);
   expect(kernel.figures()).toMatchObject({ services: 2, slots: 2, commits: 2, repairs: 0 });
   await kernel.stop();
 });
@@ -106,7 +75,7 @@ test('ready without a table where the control plane has no services', async () =
   const { filter, kernel, start } = await setUp({ ranged: false });
   await start();
   await kernel.ready(signal);
-  expect(filter.told).toEqual([]);
+  expect(told(filter)).toEqual([]);
   await kernel.stop();
 });
 
@@ -116,17 +85,17 @@ test('a port that goes to the proxy is let through at once, and carried until th
   await start();
   await apply(byProxy);
   await clock.advance(60_000);
-  expect(filter.told.slice(1)).toEqual(['+proxied4']);
+  expect(told(filter).slice(1)).toEqual(['+proxied4']);
   moves.took('proxy', [id('a')], clock.monotonic());
   await clock.advance(0);
-  expect(filter.told.slice(2)).toEqual(['-service4', '-endpoint4']);
+  expect(told(filter).slice(2)).toEqual(['-service4', '-endpoint4']);
   expect([kernel.carries(id('a')), moves.since('kernel', id('a'))]).toEqual([undefined, undefined]);
 
   await apply(byKernel);
-  expect(filter.told.slice(4)).toEqual(['+endpoint4 +service4']);
+  expect(told(filter).slice(4)).toEqual(['+endpoint4 +service4']);
   moves.letGo('proxy', [id('a')]);
   await clock.advance(0);
-  expect(filter.told.slice(5)).toEqual(['-proxied4']);
+  expect(told(filter).slice(5)).toEqual(['-proxied4']);
   await kernel.stop();
 });
 
@@ -134,14 +103,14 @@ test('a batch that fails, and what somebody else has changed, are made good from
   const { apply, filter, kernel, clock, events, start } = await setUp({ forward: '1' });
   await apply(byKernel);
   await start();
-  filter.failure = new AgentError('dataplane.filter_failed', { problem: 'set service4: No space left on device' });
+  filter.failNext(new AgentError('dataplane.filter_failed', { problem: 'set service4: No space left on device' }));
   await apply(serviceDocument('b', { endpoints }));
   expect(kernel.problems()).toMatchObject([{ reason: expect.stringContaining('set service4: No space left on device') }]);
   await clock.advance(200);
-  expect([kernel.problems(), filter.told.at(-1)]).toEqual([[], 'all: +endpoint4 +service4']);
-  filter.tellForeign();
+  expect([kernel.problems(), told(filter).at(-1)]).toEqual([[], '+service4 +endpoint4']);
+  filter.flush();
   await clock.advance(0);
-  expect(filter.told).toHaveLength(3);
+  expect(told(filter)).toHaveLength(3);
   expect((await events()).at(-1)).toBe('the rules of services had been changed by somebody else; they stand again');
   await kernel.stop();
 });
