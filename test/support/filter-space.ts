@@ -1,12 +1,19 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { addonPath } from '../../src/adapters/dataplane/addon.js';
-import type { NftObject } from '../../src/adapters/dataplane/nft-addon.js';
-import type { RuleBatch, RulePlan } from '../../src/domain/dataplane/ruleset.js';
+import type { RulePlan } from '../../src/domain/dataplane/ruleset.js';
+import type { PacketFilter } from '../../src/ports/dataplane/packet-filter.js';
+import { NamespaceChild } from './namespace-child.js';
+import { packetFilterIn } from './packet-filter-namespace.js';
 
 const TABLE = 'holdfast';
 const BACKENDS = 4;
+/** A key and what it leads to; of classes, which lead to chains, the key alone. */
+export const elementBytes = {
+  ...{ service4: 16, service6: 28, endpoint4: 24, endpoint6: 48, class4: 4, class6: 4 },
+  ...{ local4: 4, local6: 16, hairpin4: 8, hairpin6: 32, affinity4: 20, affinity6: 44 },
+} as const;
+const options = { signal: new AbortController().signal };
 
 /** What a client saw, one text for each time that it asked: what answered, or `refused`, `reset`, `silent`. */
 export type Answers = readonly string[];
@@ -18,7 +25,8 @@ export type Answers = readonly string[];
 export class FilterSpace implements AsyncDisposable {
   readonly #name: string;
   readonly #children: ChildProcess[] = [];
-  #filter: ChildProcess | undefined;
+  #node: NamespaceChild | undefined;
+  #filter: PacketFilter | undefined;
 
   private constructor(name: string) {
     this.#name = name;
@@ -28,13 +36,19 @@ export class FilterSpace implements AsyncDisposable {
     const space = new FilterSpace(`holdfast-${name}-${process.pid}`);
     try {
       space.#lay();
-      space.#filter = await space.#start('node', 'filter-process.mjs', addonPath(process.env.HOLDFAST_ADDON));
+      space.#node = new NamespaceChild(space.of('node'));
+      space.#filter = await packetFilterIn(space.#node);
       await space.#start('back', 'filter-server.mjs', String(BACKENDS));
     } catch (error) {
       await space[Symbol.asyncDispose]();
       throw error;
     }
     return space;
+  }
+
+  get filter(): PacketFilter {
+    if (this.#filter === undefined) throw new Error('the space is not made');
+    return this.#filter;
   }
 
   /** Of one host; `ip -n` takes it. */
@@ -44,30 +58,24 @@ export class FilterSpace implements AsyncDisposable {
 
   /** Our table, owned by the process that makes it. */
   async load([base = [], ...rest]: RulePlan): Promise<void> {
-    await this.#ask('apply', [[{ kind: 'table', table: TABLE, flags: 6 }, ...withTable(base)]]);
+    await this.filter.open(() => {}, options);
+    await this.filter.replace(base, options);
     await this.apply(rest);
   }
 
-  async apply(plan: RulePlan): Promise<void> {
-    for (const batch of plan) await this.#ask('apply', [withTable(batch)]);
+  apply(plan: RulePlan): Promise<void> {
+    return this.filter.apply(plan, options);
   }
 
-  /** `KEY DATA` in hexadecimal, sorted. */
-  async elements(set: string): Promise<readonly string[]> {
-    const found = (await this.#ask('dump', ['element', TABLE, set])) as readonly (NftObject &
-      Record<'key' | 'data', { bytes: number[] }>)[];
-    return found
-      .map(({ key, data }) =>
-        [key, data]
-          .map((each) => Buffer.from(each?.bytes ?? []).toString('hex'))
-          .join(' ')
-          .trim(),
-      )
-      .sort();
+  /** Keys and data in hexadecimal, sorted. */
+  async elements(set: keyof typeof elementBytes): Promise<readonly string[]> {
+    const { sets } = await this.filter.dump(options);
+    const text = Buffer.from(sets.find((each) => each.set === set)?.packed ?? []).toString('hex');
+    return (text.match(new RegExp(`.{${2 * elementBytes[set]}}`, 'g')) ?? []).sort();
   }
 
   async chains(): Promise<readonly string[]> {
-    return ((await this.#ask('dump', ['chain', TABLE])) as readonly NftObject[]).map(({ chain }) => chain ?? '').sort();
+    return (await this.filter.dump(options)).chains.toSorted();
   }
 
   /** As nft(8) sees it. */
@@ -104,6 +112,7 @@ export class FilterSpace implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#node?.stop();
     for (const child of this.#children) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const ended = once(child, 'exit');
@@ -165,22 +174,6 @@ export class FilterSpace implements AsyncDisposable {
     ]);
     return child;
   }
-
-  async #ask(method: string, args: readonly unknown[]): Promise<unknown> {
-    const child = this.#filter;
-    if (child === undefined) throw new Error('the space is not made');
-    child.send({
-      method,
-      args: JSON.parse(JSON.stringify(args, (_, part) => (part instanceof Uint8Array ? { bytes: [...part] } : part))),
-    });
-    const [{ error, value }] = await once(child, 'message');
-    if (error !== undefined) throw new Error(`${method}: ${error.message} at ${error.operation}`);
-    return value;
-  }
-}
-
-function withTable(batch: RuleBatch): readonly object[] {
-  return batch.map((operation) => ({ ...operation, table: TABLE }));
 }
 
 function script(name: string): string {

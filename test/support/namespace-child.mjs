@@ -3,7 +3,9 @@ import dgram from 'node:dgram';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 
-const context = { addon: createRequire(import.meta.url)(process.argv[2]), dgram, net, state: {} };
+// Functions that come as text cannot import anything themselves.
+const load = (path) => import(new URL(`../../${path}`, import.meta.url));
+const context = { addon: createRequire(import.meta.url)(process.argv[2]), dgram, net, load, state: {} };
 
 process.on('message', async ({ id, source, args }) => {
   try {

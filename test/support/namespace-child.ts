@@ -2,11 +2,15 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Addon, addonPath } from '../../src/adapters/dataplane/addon.js';
+import { sourceArguments } from '../../src/adapters/threads/typescript-worker.js';
 
 export interface ChildContext {
   readonly addon: Addon;
   readonly dgram: typeof import('node:dgram');
   readonly net: typeof import('node:net');
+  /** A module by its path in the project, `src/a.ts`. */
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows what it loads
+  readonly load: (path: string) => Promise<any>;
   /** What one call leaves for the next. */
   // biome-ignore lint/suspicious/noExplicitAny: each test knows what it has put there
   readonly state: Record<string, any>;
@@ -31,7 +35,15 @@ export class NamespaceChild {
 
   constructor(namespace: string) {
     const script = fileURLToPath(new URL('namespace-child.mjs', import.meta.url));
-    const args = ['netns', 'exec', namespace, process.execPath, script, addonPath(process.env.HOLDFAST_ADDON)];
+    const args = [
+      'netns',
+      'exec',
+      namespace,
+      process.execPath,
+      ...sourceArguments,
+      script,
+      addonPath(process.env.HOLDFAST_ADDON),
+    ];
     this.#child = spawn('ip', args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], serialization: 'advanced' });
     this.#child.on('message', (message) => this.#settle(message as Answer));
     this.#child.once('exit', () => this.#fail(new Error(`the process in ${namespace} has ended`)));
@@ -42,10 +54,11 @@ export class NamespaceChild {
     call: (context: ChildContext, ...args: Args) => T | Promise<T>,
     ...args: Args
   ): Promise<T> {
+    if (!this.#child.connected) throw new Error('the process has ended');
     const waiting = Promise.withResolvers<unknown>();
     const id = this.#id++;
     this.#waiting.set(id, waiting);
-    this.#child.send({ id, source: call.toString(), args });
+    this.#child.send({ id, source: call.toString(), args }, (error) => error && waiting.reject(error));
     return (await waiting.promise) as T;
   }
 

@@ -108,7 +108,7 @@ describe.skipIf(process.getuid?.() !== 0)('the compiled ruleset in a kernel', ()
   test.each([
     ['10.192.0.7', '10.9.2.', '10.9.1.2', 'affinity4'],
     ['fd96::7', 'fd09:2::', 'fd09:1::2', 'affinity6'],
-  ])('affinity: a client keeps its endpoint until it has been away for the time (%s)', async (vip, net, client, set) => {
+  ] as const)('affinity: a client keeps its endpoint until it has been away for the time (%s)', async (vip, net, client, set) => {
     await put(kernelListener(vip, three(net), { affinityMs: 2_000 }));
     const first = spread(await space.ask('client', 'tcp', vip, 80, 40, client));
     expect(Object.keys(first).length).toBe(1);
@@ -165,8 +165,8 @@ describe.skipIf(process.getuid?.() !== 0)('the compiled ruleset in a kernel', ()
       table.set(changed.id, changed);
       await space.apply(compiler.update({ upsert: [changed], remove }));
     }
-    const sets = [4, 6].flatMap((family) =>
-      ['service', 'endpoint', 'class', 'local', 'hairpin'].map((name) => `${name}${family}`),
+    const sets = (['service', 'endpoint', 'class', 'local', 'hairpin'] as const).flatMap(
+      (name) => [`${name}4`, `${name}6`] as const,
     );
     // Of this test alone.
     await space.apply(compiler.update({ upsert: [], remove: earlier }));
