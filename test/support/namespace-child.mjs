@@ -7,12 +7,15 @@ import net from 'node:net';
 const load = (path) => import(new URL(`../../${path}`, import.meta.url));
 const context = { addon: createRequire(import.meta.url)(process.argv[2]), dgram, net, load, state: {} };
 
+// Whoever asked may be gone by now.
+const tell = (answer) => process.connected && process.send(answer, () => {});
+
 process.on('message', async ({ id, source, args }) => {
   try {
     const call = new Function(`return (${source})`)();
-    process.send({ id, value: await call(context, ...args) });
+    tell({ id, value: await call(context, ...args) });
   } catch (error) {
-    process.send({ id, error: error instanceof Error ? error : new Error(String(error)) });
+    tell({ id, error: error instanceof Error ? error : new Error(String(error)) });
   }
 });
 process.on('disconnect', () => process.exit());
